@@ -1,5 +1,5 @@
 """Ingestion: reads sources, splits documents into chunks and writes the chunks to a collection.
 
-Start reading at `job.py`. It runs `sync.py`, which reads documents with `sources/`, splits them with
-`chunking.py` and writes the chunks with `store/`.
+Start reading at `job.py`. It runs `sync.py`, which reads each source with `source_reading.py` and writes
+the changed chunks with `store/`. The readers are in `sources/`; `chunking.py` splits the documents.
 """

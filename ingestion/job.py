@@ -24,8 +24,9 @@ from structlog.contextvars import bound_contextvars
 from ingestion.embeddings import ChunkEmbedder, SavedVectors, open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore, lock_path
+from ingestion.source_reading import ReadOptions
 from ingestion.store.collection import Collection
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.errors import ApideskError, IngestionRunning, IngestionStopped
 from schemas.ingestion import IngestionOptions, IngestionRun, RunState, Trigger
 from schemas.platform import SourceLimits

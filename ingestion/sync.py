@@ -6,67 +6,25 @@ of its files are the same as in the last run.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.route_calibration import calibrate_routes, is_calibration_due
-from ingestion.sources.registry import (
-    EmptyFile,
-    FileResult,
-    KnownFiles,
-    RefusedFile,
-    UnchangedFile,
-    combine_fingerprints,
-    count_files,
-    digest_source,
-    read_source,
-)
+from ingestion.source_reading import MAX_VANISHED_SHARE, ReadContext, ReadOptions, SourceReading
+from ingestion.sources.registry import digest_source
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
 from ingestion.store.schema import Vector
-from ingestion.stored_documents import (
-    MIN_IDENTICAL_DOCUMENTS,
-    HeldDocuments,
-    StoredDocuments,
-    text_digest,
-)
-from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
-from schemas.document import Chunk, SourceDocument
-from schemas.errors import (
-    ApideskError,
-    CollectionMissing,
-    ConfigurationError,
-    DeletionsRefused,
-    ModelError,
-    SourceError,
-)
+from ingestion.stored_documents import StoredDocuments
+from ingestion.worker_processes import WorkerProcesses
+from schemas.document import Chunk
+from schemas.errors import CollectionMissing, ConfigurationError, DeletionsRefused, ModelError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.platform import PageSourceConfig, RemoteSourceConfig, SourceConfig, SourceLimits
-
-MAX_VANISHED_SHARE = 0.3
-"""Maximum share of a source's documents that a run deletes because they have vanished from the source.
-
-The loss of a larger share is usually a mistake. In this case, the documents are kept unless `allow_deletes`
-is set. The same limit applies if many pages of a source of the kind `website` or `loader` now have the same
-text, such as that of a login page: if they are more than this share, their indexed versions are kept.
-"""
-
-READ_BATCH = 100
-"""Number of indexed documents that are read at a time."""
+from schemas.platform import SourceConfig
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """Options for reading sources and splitting their documents into chunks."""
-
-    limits: SourceLimits
-    chunk_tokens: int
 
 
 class Sync:
@@ -99,11 +57,7 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """Fingerprints of files (see `sources/registry.py`) to store for documents with unchanged chunks.
-
-        An unchanged chunk is not written again, even if other chunks of its document have changed. Its
-        stored fingerprint must be replaced nevertheless.
-        """
+        """Fingerprints to store for documents with unchanged chunks (see `SourceReading`)."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`, for example because the last run died.
 
@@ -261,159 +215,22 @@ class Sync:
 
     def _source_chunks(self, source: SourceConfig) -> Iterator[Chunk]:
         """Read `source` and add its report. Yield its chunks to write."""
-        report = SourceReport(name=source.name)
-        self.reports.append(report)
-        reading = _SourceReading(source, report)
-        try:
-            report.expected = count_files(source)
-            known_files = self._known_files(source.name)
-            for result in read_source(
-                source, self._read_options.limits, known_files, self._workers.run
-            ):
-                yield from self._result_chunks(reading, result)
-                self._on_progress()
-        except SourceError as error:  # the source cannot be read at all, or not to its end
-            reading.fingerprints.append("")
-            report.refused.append(str(error))
-        yield from self._held_chunks(reading)
-        report.warnings += reading.link_warnings()
-        self._digests[source.name] = combine_fingerprints(reading.fingerprints)
-        self._drop_vanished(report, reading.seen_ids)
-
-    def _result_chunks(self, reading: "_SourceReading", result: FileResult) -> Iterator[Chunk]:
-        """Count `result` in the report. Yield its chunks to write, except those of a document held back.
-
-        `_hold_new_version` explains which documents are held back.
-        """
-        report = reading.report
-        if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
-            result = to_chunked_document(result, self._read_options.chunk_tokens)
-        match result:
-            case ChunkedDocument():
-                if result.api_url and isinstance(reading.source, PageSourceConfig):
-                    report.operations += 1
-                reading.fingerprints.append(result.fingerprint)
-                reading.has_links = reading.has_links or _has_link(result)
-                if not self._hold_new_version(reading, result):
-                    yield from self._document_chunks(reading, result)
-            case UnchangedFile():
-                # Whether the documents of an unchanged file have page URLs is not known. If they have no
-                # page URLs, the run that read the file has warned.
-                reading.has_links = True
-                reading.seen_ids |= result.ids
-                reading.fingerprints.append(result.fingerprint)
-                self._count_unchanged(report, result)
-            case EmptyFile():
-                reading.fingerprints.append(result.fingerprint)
-                report.empty += [] if result.is_skipped else [result.name]
-            case SourceError():
-                fingerprint = result.fingerprint if isinstance(result, RefusedFile) else ""
-                reading.fingerprints.append(fingerprint)
-                report.refused.append(str(result))
-
-    def _known_files(self, source: str) -> KnownFiles:
-        """Return the indexed files of `source`, which are not parsed again if they have not changed.
-
-        The result is empty for a rebuild, and after an interrupted run, which may have written only a part
-        of a document.
-        """
-        if self._options.rebuild or self._was_interrupted:
-            return {}
-        return self._stored.known_files(source)
-
-    def _count_unchanged(self, report: SourceReport, file: UnchangedFile) -> None:
-        report.documents += len(file.ids)
-        report.unchanged += len(file.ids)
-        report.chunks += sum(
-            len(self._stored.chunk_hashes(report.name, document_id)) for document_id in file.ids
+        context = ReadContext(
+            self._collection,
+            self._stored,
+            self._was_interrupted,
+            self._workers,
+            self._read_options,
+            self._options,
+            self._on_progress,
         )
-
-    def _document_chunks(
-        self, reading: "_SourceReading", document: ChunkedDocument
-    ) -> Iterator[Chunk]:
-        """Count `document` in the report. Yield its new and changed chunks, or all for a rebuild."""
-        report = reading.report
-        reading.seen_ids.add(document.id)
-        before = self._stored.chunk_hashes(document.source, document.id)
-        chunks = document.chunks
-        changed = [chunk for chunk in chunks if before.get(chunk.id) != chunk.content_hash]
-        removed = before.keys() - {chunk.id for chunk in chunks}
-        self._dropped_ids |= removed
-        report.documents += 1
-        report.chunks += len(chunks)
-        if len(changed) < len(chunks):
-            self._new_fingerprints[document.source, document.id] = document.fingerprint
-        if not before:
-            report.added += 1
-        elif changed or removed:
-            report.changed += 1
-        else:
-            report.unchanged += 1
-        yield from chunks if self._options.rebuild else changed
-
-    def _hold_new_version(self, reading: "_SourceReading", document: ChunkedDocument) -> bool:
-        """Hold back `document` if it is a new version of an indexed document of a web site or loader.
-
-        `_held_chunks` decides about it when the whole source has been read, because many new versions with
-        the same text may be a login page (see `stored_documents.py`). Returns whether the document is held
-        back. With `allow_deletes`, the result is always False.
-        """
-        if not isinstance(reading.source, RemoteSourceConfig):
-            return False
-        before = self._stored.chunk_hashes(document.source, document.id)
-        hashes = {chunk.id: chunk.content_hash for chunk in document.chunks}
-        if self._options.allow_deletes or not before or before == hashes:
-            return False
-        reading.held.add(document)
-        return True
-
-    def _held_chunks(self, reading: "_SourceReading") -> Iterator[Chunk]:
-        """Yield the chunks to write of the documents that were held back.
-
-        A large group of documents that had different texts, but now have the same text, is refused: the
-        chunks of these documents are not yielded.
-        """
-        report, held = reading.report, reading.held
-        stored = len(self._stored.document_ids(report.name))
-        limit = max(MIN_IDENTICAL_DOCUMENTS - 1, MAX_VANISHED_SHARE * stored)
-        refused: set[str] = set()
-        for ids in held.identical(limit):
-            if self._has_more_texts(report.name, ids, limit):
-                refused |= ids
-                report.refused.append(
-                    f"{len(ids)} pages have the same text, like that of a login or error page, so their "
-                    "indexed versions are kept: to accept the new ones, run "
-                    "`apidesk ingest --allow-deletes`"
-                )
-        for document in held:
-            if document.id not in refused:
-                yield from self._document_chunks(reading, document)
-                self._on_progress()
-
-    def _has_more_texts(self, source: str, ids: Set[str], limit: float) -> bool:
-        """Return whether the indexed versions of these documents have more than `limit` different texts.
-
-        The result is False if the indexed versions cannot be read, for example because they were indexed
-        with settings that differ from the current ones, and this run rebuilds the collection.
-        """
-        digests: set[str] = set()
-        names = sorted(ids)
-        try:
-            self._collection.load()
-            for start in range(0, len(names), READ_BATCH):
-                batch = names[start : start + READ_BATCH]
-                chunks = self._collection.chunks_of_documents((source, name) for name in batch)
-                texts = groupby(chunks, key=lambda chunk: chunk.document_id)
-                digests.update(text_digest(group) for _, group in texts)
-                if len(digests) > limit:
-                    return True
-        except ApideskError as error:
-            log.warning(
-                "%s: pages with the same text replace their indexed versions, which cannot be read: %s",
-                source,
-                error,
-            )
-        return False
+        reading = SourceReading(source, context)
+        self.reports.append(reading.report)
+        yield from reading.changed_chunks()
+        self._dropped_ids |= reading.dropped_ids
+        self._new_fingerprints |= reading.new_fingerprints
+        self._digests[source.name] = reading.digest
+        self._drop_vanished(reading.report, reading.seen_ids)
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
         """Drop the stored documents that were not seen in the source, or report them as kept.
@@ -456,31 +273,6 @@ class Sync:
         return next(report for report in self.reports if report.name == source)
 
 
-@dataclass
-class _SourceReading:
-    """What a run has found in `source` so far."""
-
-    source: SourceConfig
-    report: SourceReport
-    seen_ids: set[str] = field(default_factory=set)
-    """Ids of the documents found, except those that are held back or refused."""
-    fingerprints: list[str] = field(default_factory=list)
-    """The fingerprint of each file; empty for a file that the next run must read again."""
-    held: HeldDocuments = field(default_factory=HeldDocuments)
-    has_links: bool = False
-    """Whether a document has a page URL, or may have one because its file is unchanged and is not read."""
-
-    def link_warnings(self) -> list[str]:
-        """Return a warning if the source has a template `page_url`, but no document has a page URL."""
-        if not self.source.page_url or not self.report.documents or self.has_links:
-            return []
-        templates = " or ".join(map(repr, self.source.page_url))
-        return [
-            "no document has a link, because no document has a value for every name in braces in "
-            f"page_url = {templates}"
-        ]
-
-
 def _vanished_line(report: SourceReport, stored: int) -> str:
     """Return the line of the report that says why documents are kept, though they have vanished.
 
@@ -496,10 +288,6 @@ def _vanished_line(report: SourceReport, stored: int) -> str:
         f"{report.kept} of {stored} documents have vanished and are kept: "
         "to delete them, run `apidesk ingest --allow-deletes`"
     )
-
-
-def _has_link(document: ChunkedDocument) -> bool:
-    return any(chunk.page_url for chunk in document.chunks)
 
 
 def foreign_documents_error(sources: Iterable[str], platform: str) -> ConfigurationError:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from ingestion.embeddings import ChunkEmbedder
+from ingestion.source_reading import ReadOptions
 from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.milvus_collection import MilvusCollection
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings, read_settings

@@ -20,8 +20,9 @@ from pydantic import TypeAdapter, ValidationError
 from ingestion.loaders.feishu import FeishuError, FeishuWikiLoader
 from ingestion.loaders.notion import NotionLoader
 from ingestion.loaders.wiki_api import TextRun, inline_markdown
+from ingestion.source_reading import ReadOptions
 from ingestion.sources.registry import EmptyFile, Waiting, read_source
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, IngestionStopped, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from ingestion.source_reading import ReadOptions
 from ingestion.sources.fetch import MAX_REDIRECTS
 from ingestion.sources.registry import FileResult, Waiting, read_source
 from ingestion.sources.website import find_links
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.ingestion import IngestionOptions, SourceReport

@@ -61,7 +61,7 @@ class ChunkHit(NamedTuple):
 
 
 class StoredChunk(NamedTuple):
-    """The fields of a stored chunk that `ingestion.sync` compares."""
+    """The fields of a stored chunk that `ingestion.source_reading` compares."""
 
     id: str
     source: str

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.source_reading import ReadOptions
 from ingestion.store.collection import Collection
 from ingestion.store.lite_copy import ChildLiteCopy
 from ingestion.store.manifest import expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.snapshot import FORMAT_VERSION, open_snapshot, snapshot_path
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.errors import CollectionMismatch, CollectionMissing, StoreLocked, StoreUnavailable
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import MarkdownSourceConfig, SourceLimits

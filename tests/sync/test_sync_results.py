@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from ingestion.source_reading import ReadOptions
 from ingestion.store.client import BATCH_ROWS
 from ingestion.store.milvus_writers import NextCollectionWriter
-from ingestion.sync import ReadOptions, Sync
+from ingestion.sync import Sync
 from schemas.errors import ApideskError
 from schemas.ingestion import IngestionOptions
 from schemas.platform import SourceLimits
