@@ -358,6 +358,21 @@ def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
     assert isinstance(found[2], EmptyFile)
 
 
+class ParsedTitleLoader(BaseLoader):
+    """Yields a document whose metadata has a text of a class that only the loader's process knows."""
+
+    def lazy_load(self) -> Iterator[Document]:
+        class ParsedText(str): ...
+
+        yield Document(page_content="Parcels", metadata={"id": ParsedText("a")})
+
+
+def test_metadata_may_be_texts_of_a_class_of_the_loader() -> None:
+    source = loader_source(loader="tests.test_loaders.ParsedTitleLoader", id="{id}", max_errors=0)
+    found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]
+    assert [result.id for result in found if isinstance(result, SourceDocument)] == ["a"]
+
+
 def test_id_may_have_any_scheme() -> None:
     source = list_source({"id": "s3://parcels/a.md", "text": "Parcels"}, page_url="{id}")
     found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]

@@ -225,13 +225,15 @@ def _import(path: str) -> Any:
 def _plain(value: object) -> object:
     """Return a metadata value as nested dictionaries and lists of texts, numbers, booleans and None.
 
-    Any other value becomes its text.
+    Any other value becomes its text. The class of a text, such as that of a parsed HTML document, is dropped.
     """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set):
         return [_plain(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    return value if isinstance(value, int | float | bool | None) else str(value)
 
 
 def _failure(error: Exception, secrets: list[str]) -> _Failure:
