@@ -53,11 +53,6 @@ class Candidate(RankedChunk):
         return self.terms.identifiers & set(codes)
 
     @cached_property
-    def member_names(self) -> Set[str]:
-        """The last parts of those dotted names of the question that belong to the section."""
-        return member_names(self.chunk, self.terms.identifiers)
-
-    @cached_property
     def is_asked_section(self) -> bool:
         """Whether the chunk is the section of an identifier that the question asks about.
 
@@ -138,6 +133,30 @@ class Candidate(RankedChunk):
         """
         return bool(self._asked_names[index] or self._described_codes(index))
 
+    @cached_property
+    def _asked_names(self) -> Sequence[Set[str]]:
+        """For each segment, its names that are identifiers, values or words of the question.
+
+        The words in flags do not count: a question with `--draft` does not name a row `draft`.
+        """
+        terms = self.terms
+        values = terms.identifiers | terms.values | member_names(self.chunk, terms.identifiers)
+        words = terms.weights.keys() - self.name_words
+
+        def asked(segment: Segment) -> Set[str]:
+            if segment.is_alternative:  # its fields, in the next rows, are asked for
+                return set()
+            names, name = segment.names.keys() & values, segment.name.lower()
+            stems = set(map(stem, split_words(name))) if name in segment.names else None
+            is_word = stems is not None and stems <= words and not stems <= terms.flag_words
+            return names | {name} if is_word else names
+
+        return list(map(asked, self.segments))
+
+    def is_named_identifier(self, index: int) -> bool:
+        """Return whether the question names the segment, and the name is not an ordinary word."""
+        return self.is_named(index) and bool(_IDENTIFIER_MARK.search(self.segments[index].name))
+
     def mentions_code(self, index: int) -> bool:
         """Return whether the question is about an error number and the segment contains this number."""
         terms = self.terms
@@ -186,26 +205,6 @@ class Candidate(RankedChunk):
         is_asked = "meaning" in needs or self.is_named_identifier(index)
         return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
 
-    @cached_property
-    def _asked_names(self) -> Sequence[Set[str]]:
-        """For each segment, its names that are identifiers, values or words of the question.
-
-        The words in flags do not count: a question with `--draft` does not name a row `draft`.
-        """
-        terms = self.terms
-        values = terms.identifiers | terms.values | self.member_names
-        words = terms.weights.keys() - self.name_words
-
-        def asked(segment: Segment) -> Set[str]:
-            if segment.is_alternative:  # its fields, in the next rows, are asked for
-                return set()
-            names, name = segment.names.keys() & values, segment.name.lower()
-            stems = set(map(stem, split_words(name))) if name in segment.names else None
-            is_word = stems is not None and stems <= words and not stems <= terms.flag_words
-            return names | {name} if is_word else names
-
-        return list(map(asked, self.segments))
-
     def defined_codes(self, index: int) -> Set[str]:
         """Return the error codes of the question that the segment, a table row or list item, defines.
 
@@ -235,12 +234,6 @@ class Candidate(RankedChunk):
         words = set(map(stem, split_words(name)))
         is_only_name = self.terms.weights.keys() == words and name in self.terms.identifiers
         return is_only_name and "error" in self.terms.needs
-
-    def is_named_identifier(self, index: int) -> bool:
-        """Return whether the question names the segment, and the name is not an ordinary word."""
-        return (
-            self.is_named(index) and _IDENTIFIER_MARK.search(self.segments[index].name) is not None
-        )
 
     def _described_codes(self, index: int) -> Set[str]:
         """Return the non-numeric codes of the question that the segment, a row of an error table, contains.

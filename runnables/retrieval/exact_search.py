@@ -41,6 +41,7 @@ from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     chunks_with_pattern,
     matching_patterns,
+    search_chunks,
     unescaped_body,
 )
 from runnables.retrieval.table_rows import cell_parts, row_defines
@@ -209,8 +210,7 @@ def similar_identifiers(
         text = "\n".join(entry.api_url for entry in collection.catalogue())
         known = set(text.lower().splitlines())
     else:
-        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH, filters=filters)
-        tables = collection.chunks_by_id([hit.id for hit in hits])
+        tables = search_chunks(collection, ERROR_TABLE_QUERY, filters)
         bodies = [chunk.body for chunk in (*chunks, *tables)]
         text = "\n".join(bodies)
         known = {name for body in bodies for name in _identifiers_in(body)}
@@ -255,15 +255,10 @@ def _candidates(
         return [chunk for chunk in chunks if filters.allow(chunk)]
     described = chunks_with_pattern(collection, identifier, filters)
     word = joined_word(identifier)
-    found = _search(collection, word, filters) if word else []
+    found = search_chunks(collection, word, filters) if word else []
     members = _with_member(collection, identifier, filters)
     nested = [] if found or members else _with_nested_name(collection, identifier, filters)
     return [*described, *members, *found, *nested]
-
-
-def _search(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
-    hits = collection.search_hits(query, SEARCH_DEPTH, filters=filters)
-    return collection.chunks_by_id([hit.id for hit in hits])
 
 
 def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
@@ -273,7 +268,7 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     if identifier.startswith("--"):
         # The word is indexed without dashes, so chunks with it may lack the flag. If there are too many
         # chunks to read them all, the flag counts as existing.
-        chunks = _search(collection, word, filters)
+        chunks = search_chunks(collection, word, filters)
         return len(chunks) == SEARCH_DEPTH or any(
             has_flag(chunk.body, identifier) for chunk in chunks
         )
@@ -281,10 +276,9 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
         return True
     if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
-    if chunks_with_pattern(collection, identifier, filters):
-        return True
     return bool(
-        _with_member(collection, identifier, filters)
+        chunks_with_pattern(collection, identifier, filters)
+        or _with_member(collection, identifier, filters)
         or _with_nested_name(collection, identifier, filters)
     )
 
@@ -293,7 +287,7 @@ def _with_member(collection: Collection, identifier: str, filters: Filters) -> l
     """Return the chunks that define the dotted name `identifier` as a member (see `_defines_member`)."""
     if not _MEMBER.fullmatch(identifier):
         return []
-    chunks = _search(collection, identifier.replace(".", " "), filters)
+    chunks = search_chunks(collection, identifier.replace(".", " "), filters)
     return [chunk for chunk in chunks if _defines_member(chunk, identifier)]
 
 
@@ -338,7 +332,7 @@ def _with_nested_name(collection: Collection, identifier: str, filters: Filters)
     """Return chunks in which `identifier` is written with brackets: `items[].id` for `items.id`."""
     parent, _, last = identifier.rpartition(".")
     word = joined_word(last) if parent else ""
-    chunks = _search(collection, word, filters) if word else []
+    chunks = search_chunks(collection, word, filters) if word else []
     return [
         each for each in chunks if contains_name(each.body.lower().replace("[]", ""), identifier)
     ]
@@ -352,9 +346,11 @@ def has_flag(text: str, flag: str) -> bool:
 def _strength(chunk: Chunk, identifier: str) -> int:
     """Return the strength with which `chunk` defines `identifier`; 0 if it does not define it."""
     heading = chunk.section.rpartition(" > ")[2]
-    if _names_api(chunk, identifier) or _declares(heading, identifier):
-        return DEFINED
-    if _defines_member(chunk, identifier):
+    if (
+        _names_api(chunk, identifier)
+        or _starts_with(heading, identifier, _DECLARATION)
+        or _defines_member(chunk, identifier)
+    ):
         return DEFINED
     body = unescaped_body(chunk)
     if "." in identifier:
@@ -408,16 +404,11 @@ def _line_strength(line: str, identifier: str) -> int:
     return LISTED if f"`{identifier}`" in line or is_code else 0
 
 
-def _declares(heading: str, identifier: str) -> bool:
-    """Return whether `heading` begins with the identifier, or declares it as in `async def close()`."""
-    text = heading.lower().replace("\\", "")
-    declared = re.match(_DECLARATION + re.escape(identifier), text)
-    return declared is not None and not _CONTINUATION.match(text, declared.end())
-
-
-def _starts_with(text: str, identifier: str) -> bool:
+def _starts_with(text: str, identifier: str, before: str = "") -> bool:
+    """Return whether `text` begins with the identifier, perhaps after a match of the pattern `before`."""
     text = text.lower().replace("\\", "")
-    return text.startswith(identifier) and not _CONTINUATION.match(text, len(identifier))
+    match = re.match(before + re.escape(identifier), text)
+    return match is not None and not _CONTINUATION.match(text, match.end())
 
 
 def _cells(row: str) -> list[str]:

@@ -44,9 +44,14 @@ def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> 
     """
     if "/" not in path:
         return []
-    hits = collection.search_hits(path, SEARCH_DEPTH, filters=filters)
-    chunks = collection.chunks_by_id([hit.id for hit in hits])
+    chunks = search_chunks(collection, path, filters)
     return [chunk for chunk in chunks if matching_patterns(unescaped_body(chunk), path)]
+
+
+def search_chunks(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
+    """Return the first `SEARCH_DEPTH` results of a full-text search. This function blocks."""
+    hits = collection.search_hits(query, SEARCH_DEPTH, filters=filters)
+    return collection.chunks_by_id([hit.id for hit in hits])
 
 
 def unescaped_body(chunk: Chunk) -> str:

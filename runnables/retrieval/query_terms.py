@@ -234,8 +234,7 @@ class QueryTerms:
     @cached_property
     def is_bare(self) -> bool:
         """Whether the question has no words besides its identifiers, not even words such as "error"."""
-        known = {stem(word) for name in self.identifiers for word in split_words(name)}
-        return self.weights.keys() - self.identifiers <= known
+        return self.weights.keys() <= _with_stems(self.identifiers)
 
     def contains_phrase(self, stems: Sequence[str]) -> bool:
         """Return whether the question contains words with these stems, one after the other."""
