@@ -235,21 +235,6 @@ def _about_named_api(
     return [chunk for chunk in chunks if is_about(chunk)]
 
 
-def _candidates(
-    chunks: Iterable[Chunk], terms: QueryTerms, state: PipelineState
-) -> Iterator[Candidate]:
-    """Yield the chunks that have quotable segments as candidates, in the same order."""
-    retrieved, language = _candidate_chunks(state), state["question"].language
-    scores = dict(zip((r.chunk.id for r in retrieved), relative_scores(retrieved), strict=True))
-    rank = 0
-    for chunk in chunks:
-        if segments := _quotable(chunk, split_chunk(chunk, language)):
-            shown = without_other_tabs(segments, terms)
-            version = state["versions"].asked_name_of(chunk)
-            yield Candidate(chunk, terms, rank, scores[chunk.id], shown, version=version)
-            rank += 1
-
-
 def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:
     """Return whether the question contains the path of the chunk's API, or all words of its name.
 
@@ -265,6 +250,21 @@ def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:
             text = text.replace(identifier, " ")
     words = split_words(name)
     return len(words) > 1 and set(words) <= set(split_words(text))
+
+
+def _candidates(
+    chunks: Iterable[Chunk], terms: QueryTerms, state: PipelineState
+) -> Iterator[Candidate]:
+    """Yield the chunks that have quotable segments as candidates, in the same order."""
+    retrieved, language = _candidate_chunks(state), state["question"].language
+    scores = dict(zip((r.chunk.id for r in retrieved), relative_scores(retrieved), strict=True))
+    rank = 0
+    for chunk in chunks:
+        if segments := _quotable(chunk, split_chunk(chunk, language)):
+            shown = without_other_tabs(segments, terms)
+            version = state["versions"].asked_name_of(chunk)
+            yield Candidate(chunk, terms, rank, scores[chunk.id], shown, version=version)
+            rank += 1
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
