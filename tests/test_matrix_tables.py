@@ -53,3 +53,14 @@ def test_question_that_names_only_a_column_gets_the_whole_table(tmp_path: Path) 
     text = quoted_page(tmp_path, PLANS, "what is in the Business plan")
     assert "Collections per project" in text
     assert "Backups" in text
+
+
+LIMITS = (
+    "# Limits\n\nEach project has limits:\n\n| Item | Limit |\n| --- | --- |\n| Boards | 40 |\n"
+    "| Columns | 12 |\n| Labels | 200 |\n| Members | 75 |\n| Webhooks | 9 |\n| Rules | 30 |\n"
+)
+
+
+def test_row_asked_for_comes_first_in_a_small_table(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, LIMITS, "what is the limit of webhooks in a project")
+    assert "| --- | --- |\n| Webhooks | 9 |\n| Boards | 40 |\n| Columns | 12 |" in text

@@ -1,11 +1,11 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
-A passage consists of segments of one chunk in document order. Segments are chosen by their relevance: the
-weight of the question's words in a segment. Passages are ranked by their own relevance: a weighted sum of
-features. `benchmarks/fit_answers` fits the weights.
+A passage consists of segments of one chunk. Segments are chosen by their relevance: the weight of the
+question's words in a segment. Passages are ranked by their own relevance: a weighted sum of features.
+`benchmarks/fit_answers` fits the weights.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -126,7 +126,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
 
 
 def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
-    """Return the indices of the segments of the passage around `anchor`, in document order.
+    """Return the indices of the segments of the passage around `anchor`, sorted by `_asked_rows_first`.
 
     The passage has up to `MAX_CHARS` characters; code that the question contains is not counted. If the
     anchor is a table row, `_further_rows` chooses other rows of its table. Then the segments before and
@@ -154,7 +154,7 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
         _grow(candidate.relevances, min(chosen), max(chosen), lambda i: i in left_out or add(i))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
-    return tuple(sorted(chosen))
+    return _asked_rows_first(candidate, chosen)
 
 
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
@@ -221,6 +221,22 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
         return -relevance[index] if is_clear else 0.0, segments[index].depth, index
 
     return sorted(rows, key=order)
+
+
+def _asked_rows_first(candidate: Candidate, indices: Collection[int]) -> tuple[int, ...]:
+    """Return `indices` in document order, except that the rows asked for come first in their table.
+
+    These are the rows that the question clearly asks for, and that are almost as relevant as the best one.
+    """
+    relevance, segments = candidate.relevances, candidate.segments
+    best = max(relevance[i] for i in indices)
+    clear = max(MIN_ASKED_SHARE * candidate.terms.total, SIMILAR_SHARE * best)
+
+    def order(index: int) -> tuple[int, bool, int]:
+        is_other_row = segments[index].kind == "row" and relevance[index] < clear
+        return segments[index].block, is_other_row, index
+
+    return tuple(sorted(indices, key=order))
 
 
 def _is_pasted(candidate: Candidate, index: int) -> bool:
