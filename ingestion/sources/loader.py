@@ -225,7 +225,7 @@ def _import(path: str) -> Any:
 def _plain(value: object) -> object:
     """Return a metadata value as nested dictionaries and lists of texts, numbers, booleans and None.
 
-    Any other value becomes its text. The class of a text, such as that of a parsed HTML document, is dropped.
+    Any other value becomes its text. The class of a text, such as that of a parsed document, is dropped.
     """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
