@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from ingestion.sources.openapi.operations import Operation
+from ingestion.sources.openapi.versions import OpenApi3
 from schemas.document import SourceDocument
 from tests.openapi_descriptions import Json, one, read, rows_of, small, write
 
@@ -69,3 +71,15 @@ def test_error_body_of_one_operation_is_a_section_of_its_document(tmp_path: Path
 def test_error_body_that_adds_nothing_is_left_out(tmp_path: Path, body: Json) -> None:
     found = read(write(tmp_path / "api.json", failing(body)))
     assert all("Error responses" not in str(each) for each in found)
+
+
+def test_each_operation_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_operation, paths = OpenApi3.read_operation, list[str]()
+
+    def count(reader: OpenApi3, path_operation: Any, parameters: Any) -> Operation:
+        paths.append(path_operation.path)
+        return read_operation(reader, path_operation, parameters)
+
+    monkeypatch.setattr(OpenApi3, "read_operation", count)
+    read(write(tmp_path / "api.json", failing(PROBLEM, PROBLEM)))
+    assert paths == ["/plays0", "/plays1"]

@@ -66,7 +66,11 @@ class ErrorBodies:
             for key, status, media in _error_media(operation):
                 body = self._bodies.setdefault(key, _ErrorBody(media))
                 body.statuses[status] = None
-                body.operations[str(operation.path_operation)] = name
+                body.operations[str(operation)] = name
+        self._own: dict[str, list[_ErrorBody]] = {}
+        for body in self._bodies.values():
+            if len(body.operations) == 1:
+                self._own.setdefault(next(iter(body.operations)), []).append(body)
 
     def shared_sections(self) -> tuple[Section, ...]:
         """Return a section for each body that several operations share, the most frequent first."""
@@ -80,9 +84,7 @@ class ErrorBodies:
 
         A body whose schema lists its codes is left out, because the table of errors contains them.
         """
-        keys = dict.fromkeys(key for key, _, _ in _error_media(operation))
-        own = [self._bodies[key] for key in keys if key in self._bodies]
-        own = [body for body in own if len(body.operations) == 1 and not self._lists_codes(body)]
+        own = [body for body in self._own.get(str(operation), ()) if not self._lists_codes(body)]
         heading = (self._labels.error_responses,)
         sections = [self._section(body) for body in own[:MAX_OWN_BODIES]]
         return tuple(
@@ -124,13 +126,16 @@ def _error_media(operation: Operation) -> Iterator[tuple[_BodyKey, str, MediaCon
 
     A body that a success response also has is left out, because the fields of that response are described.
     """
-    described = {
-        _key(media) for response in operation.success_responses for media in response.media
-    }
-    for response in error_responses(operation):
-        for media in response.media[:1]:
-            if media.schema.is_object and (key := _key(media)) not in described:
-                yield key, response.status, media
+    bodies = [
+        (_key(media), response.status, media)
+        for response in error_responses(operation)
+        for media in response.media[:1]
+        if media.schema.is_object
+    ]
+    if bodies:
+        successes = operation.success_responses
+        described = {_key(media) for response in successes for media in response.media}
+        yield from (body for body in bodies if body[0] not in described)
 
 
 def _key(media: MediaContent) -> _BodyKey:

@@ -213,6 +213,10 @@ class Operation:
     schemes: Node
     """Security schemes by name."""
 
+    def __str__(self) -> str:
+        """Return method and path."""
+        return str(self.path_operation)
+
     @property
     def success_responses(self) -> tuple[OperationResponse, ...]:
         """The responses with a 2xx status, or the only response if its status is `default`.

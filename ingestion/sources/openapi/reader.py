@@ -5,9 +5,11 @@ of error responses that several operations share.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -50,6 +52,9 @@ _MAX_LOCATION_CHARS = 40
 
 _LANGUAGE_SAMPLE_CHARS = 200_000
 """Approximate number of characters from which the language is detected."""
+
+_FromT = TypeVar("_FromT", PathOperation, Operation)
+_ReadT = TypeVar("_ReadT")
 
 
 class OpenApiReader:
@@ -106,6 +111,7 @@ class _Description:
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
+        self.limits = limits
         with _naming_file(source):
             self.root = DescriptionDocuments(source, limits).root()
             self.operation_reader = reader_for_version(self.root)
@@ -115,9 +121,6 @@ class _Description:
         language = source.language or _detect_description_language(self.root)
         self.builder = ApiDocumentBuilder(self.root, language, self.schema_reader)
         self.ids = {OVERVIEW_ID, ERRORS_ID}
-        self.error_bodies = ErrorBodies(
-            self._readable_operations(), limits.values, self.builder.labels
-        )
 
     def summary(self) -> DescriptionSummary:
         info = self.root["info"]
@@ -139,19 +142,13 @@ class _Description:
     def documents(self) -> Iterator[FileResult]:
         yield from self._overview()
         events = event_operations(self.root, self._valid_operations())
-        for path_operation in (*self.path_operations, *events):
-            if isinstance(path_operation, SourceError):
-                yield path_operation
-                continue
-            try:
-                yield self._read_document(path_operation)
-            except SourceError as error:
-                yield path_error(str(path_operation), str(error))
-            except ApideskError:
-                raise
-            except Exception as error:
-                yield unexpected_error(str(path_operation), error)
-        yield from self._error_responses()
+        operations = [
+            _or_error(self._read_operation, each) for each in (*self.path_operations, *events)
+        ]
+        error_bodies = self._find_error_bodies(operations)
+        for operation in operations:
+            yield _or_error(partial(self._document, error_bodies), operation)
+        yield from self._error_responses(error_bodies)
 
     def _overview(self) -> Iterator[FileResult]:
         try:
@@ -159,19 +156,18 @@ class _Description:
         except SourceError as error:
             yield path_error("info", str(error))
 
-    def _readable_operations(self) -> Iterator[tuple[Operation, str]]:
-        """Yield the operations without their parameters, each with its name.
+    def _find_error_bodies(self, operations: list[Operation | SourceError]) -> ErrorBodies:
+        """Return the bodies of the error responses of `operations`, without webhooks and callbacks."""
+        named = (
+            (operation, operation_name(operation.path_operation))
+            for operation in operations
+            if isinstance(operation, Operation) and operation.path_operation.event is None
+        )
+        return ErrorBodies(named, self.limits.values, self.builder.labels)
 
-        Operations that cannot be read are left out, because `documents` reports them.
-        """
-        for path_operation in self._valid_operations():
-            with suppress(SourceError):
-                operation = self.operation_reader.read_operation(path_operation, ())
-                yield operation, operation_name(path_operation)
-
-    def _error_responses(self) -> Iterator[SourceDocument]:
+    def _error_responses(self, error_bodies: ErrorBodies) -> Iterator[SourceDocument]:
         """Yield a document about the bodies of error responses, unless no operations share a body."""
-        sections = self.error_bodies.shared_sections()
+        sections = error_bodies.shared_sections()
         if not sections:
             return
         version = document_version(ERRORS_ID, "", self.source.path, self.source.name)
@@ -185,13 +181,16 @@ class _Description:
             sections=sections,
         )
 
-    def _read_document(self, path_operation: PathOperation) -> SourceDocument:
+    def _read_operation(self, path_operation: PathOperation) -> Operation:
         if not path_operation.node.is_object:
             raise SourceError("not an operation object")
         if len(path_operation.path) > MAX_PATH_CHARS:
             raise SourceError(f"path is longer than {MAX_PATH_CHARS} characters")
         parameters = self._read_parameters(path_operation)
-        operation = self.operation_reader.read_operation(path_operation, parameters)
+        return self.operation_reader.read_operation(path_operation, parameters)
+
+    def _document(self, error_bodies: ErrorBodies, operation: Operation) -> SourceDocument:
+        path_operation = operation.path_operation
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
         except ValidationError as error:  # for values that no earlier check rejects
@@ -201,7 +200,7 @@ class _Description:
             document = event_document(self.source, api, path_operation.event, values)
         else:
             document = api_document(self.source, api, values)
-            sections = (*document.sections, *self.error_bodies.own_sections(operation))
+            sections = (*document.sections, *error_bodies.own_sections(operation))
             document = document.model_copy(update={"sections": sections})
         document = self._with_operation_id(document, path_operation)
         self.ids.add(document.id)
@@ -288,6 +287,26 @@ class _Description:
             for parameter_id, count in uses.items()
             if count > 1 and count * 2 > len(valid)
         }
+
+
+def _or_error(
+    read: Callable[[_FromT], _ReadT], operation: _FromT | SourceError
+) -> _ReadT | SourceError:
+    """Return the result of `read` for an operation, or the error that explains why there is none.
+
+    A SourceError in place of the operation is returned unchanged. One that `read` raises becomes an error
+    about the operation, and so does any exception that indicates a bug.
+    """
+    if isinstance(operation, SourceError):
+        return operation
+    try:
+        return read(operation)
+    except SourceError as error:
+        return path_error(str(operation), str(error))
+    except ApideskError:
+        raise
+    except Exception as error:
+        return unexpected_error(str(operation), error)
 
 
 @contextmanager
