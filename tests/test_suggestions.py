@@ -1,6 +1,7 @@
 """Suggested questions: from the log and the documents, varied, stable, and answerable."""
 
 import itertools
+import json
 import sqlite3
 import time
 from contextlib import closing
@@ -355,3 +356,22 @@ def test_suggestions_follow_document_changes(make_service: ServiceFactory, tmp_p
     (tmp_path / "docs" / "lamp.md").write_text("# Lamps\n\n## Wires\n\nCut them.\n")
     answer_service.job.run(answer_service.job.new_run("start"))
     assert len(suggestions.get("en")) == 2
+
+
+def test_deprecated_operations_are_not_suggested(
+    make_service: ServiceFactory, tmp_path: Path
+) -> None:
+    done = {"responses": {"200": {"description": "Done."}}}
+    paths = {
+        f"/kettles{n}": {"get": {"summary": f"Boil pot {n}", "deprecated": n > 2, **done}}
+        for n in range(1, 9)
+    }
+    description = {"openapi": "3.0.0", "info": {"title": "Pots", "version": "1"}, "paths": paths}
+    (tmp_path / "api.json").write_text(json.dumps(description))
+    text = (EXAMPLES / "blog" / "platform.toml").read_text()
+    source = '[[sources]]\nname = "reference"\nkind = "openapi"\npath = "api.json"\n'
+    platform = tmp_path / "platform.toml"
+    platform.write_text(text[: text.index("[[sources]]")] + source)
+    questions = SuggestedQuestions(make_service(platform=platform).collection).get("en")
+    assert len(questions) == 2
+    assert all("Boil pot 1" in each or "Boil pot 2" in each for each in questions)

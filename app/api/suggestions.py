@@ -18,6 +18,7 @@ from app.service.answer_service import AnswerService
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import Collection
 from prompts.user_text import user_text
+from runnables.page_versions import is_deprecated
 from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.document import CatalogueEntry
@@ -40,6 +41,9 @@ MIN_SAME_LANGUAGE_DOCUMENTS = 4
 
 MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
+
+MAX_CANDIDATES = 30
+"""Maximum number of questions of one kind whose documents are read, to leave out deprecated ones."""
 
 MAX_NAME_CHARS = 60
 """Maximum length of an API name, page title or heading from which a question is made, in characters.
@@ -112,6 +116,8 @@ def suggest_questions(
 ) -> tuple[str, ...]:
     """Return up to four questions about APIs, pages, error codes and sections, at most one per document.
 
+    Documents about something deprecated are left out.
+
     The order of the documents is pseudo-random, but the same on every call. Raises StoreError or
     CollectionMismatch.
 
@@ -150,7 +156,19 @@ def _alternate_kinds(
         _error_code_questions(backwards, collection, language),
         _section_questions(backwards, language),
     )
-    return (question for question in chain.from_iterable(zip_longest(*kinds)) if question)
+    current = [_about_current(questions, collection) for questions in kinds]
+    return (question for question in chain.from_iterable(zip_longest(*current)) if question)
+
+
+def _about_current(
+    questions: Iterator[DocumentQuestion], collection: Collection
+) -> Iterator[DocumentQuestion]:
+    """Yield those of the first `MAX_CANDIDATES` questions whose document is not deprecated."""
+    for question in islice(questions, MAX_CANDIDATES):
+        entry = question.entry
+        chunks = collection.chunks_of_document(entry.document_id, entry.source)
+        if not any(map(is_deprecated, chunks[:1])):
+            yield question
 
 
 def _api_questions(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
@@ -244,7 +262,7 @@ async def get_suggestions(
     all callers if no key is required. A frequent question is left out if it contains a URL, an e-mail
     address or a value such as an order number, or if the pages that its answers cite lack many of its
     words. If fewer than four questions remain, more are made from page titles, headings, API names and
-    error codes.
+    error codes. They leave out what the documents mark as deprecated.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. The values come from the entries in an answer's `sources`: pass the `source` of
