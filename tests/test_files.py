@@ -49,7 +49,7 @@ def text_of(document: SourceDocument) -> str:
 
 
 def test_hidden_and_generated_folders_are_not_read(tmp_path: Path) -> None:
-    for folder in (".git", "node_modules", "guide/_static", "guide/_partials"):
+    for folder in (".git", "node_modules", "guide/_static", "_templates", "guide/_partials"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "page.txt").write_text(f"Text in {folder}.")
     documents = read_results(tmp_path, LIMITS)

@@ -75,6 +75,18 @@ FOLDERS: dict[str, tuple[dict[str, str], list[tuple[str, str, str]], str]] = {
         [("pages", "markdown", "2 Markdown pages")],
         "zh",
     ),
+    "Sphinx": (
+        {
+            "a__md": PAGE,
+            "_templates_of_layout__html": "<h1>{{ title }}</h1>",
+            "_static_of_api__json": json.dumps(DESCRIPTION),
+        },
+        [
+            ("reference", "openapi", "“Acme Cloud”, 1 operation"),
+            ("pages", "markdown", "1 Markdown page"),
+        ],
+        "en",
+    ),
     "a description": (
         {"openapi__json": json.dumps(DESCRIPTION)},
         [("reference", "openapi", "“Acme Cloud”, 1 operation")],

@@ -22,7 +22,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 57
+READER_VERSION = 58
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. All files are then read
@@ -32,7 +32,7 @@ again.
 PageValues = Mapping[str, object]
 """Values of a page by name, used in `page_url` templates, titles and metadata."""
 
-SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static"}
+SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static", "_templates"}
 """Names of folders whose files are not read: installed packages, and files of Sphinx that are not pages.
 
 Folders whose names begin with a dot are not read either.
@@ -133,10 +133,13 @@ class FolderReader(Generic[FolderT]):
         return hashlib.sha256("".join(parts).encode()).hexdigest() if included else own
 
 
-def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
+def list_files(
+    folder: Path, suffixes: Iterable[str], read_anyway: Set[str] = frozenset()
+) -> list[Path]:
     """Return the files below `folder` with one of `suffixes`, sorted, without skipped files and folders.
 
-    Raises SourceError if there is no such folder or no such file.
+    Folders with the names `read_anyway` are not skipped. Raises SourceError if there is no such folder or
+    no such file.
     """
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
@@ -146,7 +149,11 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
         for path in folder.rglob("*")
         if path.suffix.lower() in wanted
         and path.name not in SKIPPED_FILES
-        and not any(map(_is_skipped, path.relative_to(folder).parts[:-1]))
+        and not any(
+            _is_skipped(name)
+            for name in path.relative_to(folder).parts[:-1]
+            if name not in read_anyway
+        )
         and path.is_file()
     )
     if not files:

@@ -33,6 +33,9 @@ DESCRIPTION_SUFFIXES = (".json", ".yaml", ".yml")
 FILE_SUFFIXES = file_suffixes(FilesSourceConfig(name="files", kind="files", path=Path())) - {".txt"}
 """Suffixes of the files that become a source of kind `files`. Files with the suffix .txt are left out."""
 
+DESCRIPTION_FOLDERS = frozenset({"_static"})
+"""Folders that may contain OpenAPI descriptions although their pages are not read: files for download."""
+
 SNIFF_BYTES = 20_000
 """Number of bytes at the start of a file that are searched for `openapi` or `swagger`."""
 
@@ -263,7 +266,7 @@ def _referenced_names(path: Path, limits: SourceLimits) -> set[str]:
 def _descriptions(folder: Path, limits: SourceLimits) -> list[_SurveyedSource]:
     """Return the valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
     surveyed: list[_SurveyedSource] = []
-    for path in _files(folder, DESCRIPTION_SUFFIXES):
+    for path in _files(folder, DESCRIPTION_SUFFIXES, DESCRIPTION_FOLDERS):
         if len(surveyed) == MAX_DESCRIPTIONS or not _looks_like_description(path):
             continue
         name = f"reference-{len(surveyed) + 1}" if surveyed else "reference"
@@ -284,9 +287,11 @@ def _looks_like_description(path: Path) -> bool:
     return b"openapi" in head or b"swagger" in head
 
 
-def _files(folder: Path, suffixes: tuple[str, ...] | set[str]) -> list[Path]:
+def _files(
+    folder: Path, suffixes: tuple[str, ...] | set[str], read_anyway: Set[str] = frozenset()
+) -> list[Path]:
     try:
-        return list_files(folder, suffixes)
+        return list_files(folder, suffixes, read_anyway)
     except SourceError:
         return []
 
