@@ -294,11 +294,16 @@ def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
         (":::{figure-md} pears\nRipe pears\n:::", "Ripe pears"),
         (
             "A\n\n```{toctree}\n:maxdepth: 2\npears\n```\n\n```{eval-rst}\n.. autoclass:: Pear\n```\n\n"
-            "```{literalinclude} pears.py\n```\n\n:::{figure} a.png\nPears\n:::\n\nB",
-            "A\n\nB",
+            "```{literalinclude} pears.py\n```\n\n:::{figure} a.png\n:alt: x\n\nPears\n:::\n\nB",
+            "A\n\nPears\n\nB",
         ),
         ("(ripe-pears)=\n\n# Pears\n\nf(x)=\n(see above)", "# Pears\n\nf(x)=\n(see above)"),
         ("{ref}`picking` by {py:class}`~.Picker`", "`picking` by `Picker`"),
+        (
+            "(ripe)=\n(soft)=\n\n## Ripe *pears*\n\nSee {ref}`soft`, {ref}`b <soft>` and `[][ripe]`, [][ripe].",
+            "## Ripe *pears*\n\nSee Ripe *pears*, b and `[][ripe]`, Ripe *pears*.",
+        ),
+        ("# How to: pick\n\nSee [](#how-to-pick).", "# How to: pick\n\nSee [How to: pick](#how-to-pick)."),
         ("`/a/{id}` or `b`, /a/{id}`c`", "`/a/{id}` or `b`, /a/{id}`c`"),
         ("```{note}\nA\n```\n\n% old\n% older\n\nB\n% of pears", "**Note**\n\nA\n\nB\n% of pears"),
         ("A\n\n% of pears", "A\n\n% of pears"),

@@ -5,8 +5,9 @@ MyST is the Markdown of Sphinx and Jupyter Book. A directive is a fence with a n
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from ingestion.text.markdown_blocks import outside_code, replace_outside_code, split_code
@@ -32,12 +33,13 @@ _TITLED = re.compile(
 )
 """Directives with prose, whose argument is a title."""
 _GROUP = re.compile(
-    r"tabs|tab-set|grid|grid-item|card-(?:carousel|body)|margin|aside|container|div|epigraph|glossary",
+    r"tabs|tab-set|grid|grid-item|card-(?:carousel|body)|margin|aside|container|div|epigraph|glossary"
+    r"|figure",
     re.IGNORECASE,
 )
-"""Directives with prose, whose argument is not text."""
+"""Directives with prose, whose argument is not text. The prose of a figure is its caption."""
 _OMITTED = re.compile(
-    r"toctree|contents|tableofcontents|literalinclude|include|image|figure|eval-rst|raw|index",
+    r"toctree|contents|tableofcontents|literalinclude|include|image|eval-rst|raw|index",
     re.IGNORECASE,
 )
 """Directives without prose: links, files, pictures, and markup for other parsers."""
@@ -52,6 +54,16 @@ _REFERENCE_ROLE = re.compile(r"(?:std:)?(?:ref|numref|doc|any|term|download)", r
 """Roles whose text is prose if a target follows it."""
 _TARGET = re.compile(r"^[ \t]*\([^()\s][^()\n]*\)=[ \t]*$\n?", re.MULTILINE)
 """A line with the name of the heading below it: `(paging)=`."""
+_HEADING = re.compile(
+    r"^(?P<targets>(?:[ \t]*\([^()\s][^()\n]{0,200}\)=[ \t]*\n\s{0,9}){0,5})#{1,6}[ \t]+(?P<title>[^\n]+)$",
+    re.MULTILINE,
+)
+"""A heading with the targets above it."""
+_TARGET_NAME = re.compile(r"\((?P<name>[^()\n]+)\)=")
+_LINK_WITHOUT_TEXT = outside_code(
+    r"(?<![!\]])\[\](?:\(#(?P<anchor>[^()\s]+)\)|\[(?P<label>[^\[\]\n]+)\])"
+)
+"""A link whose text is the title of its target: `[](#paging)` or `[][paging]`."""
 _COMMENT = re.compile(r"(?<=\n\n)(?:%[ \t][^\n]*(?:\n|\Z))+")
 """A paragraph whose lines begin with `%`."""
 
@@ -83,18 +95,47 @@ def replace_myst(text: str) -> str:
     has_directives = any(start in text for start in _DIRECTIVE_STARTS)
     if has_directives:
         text = "\n".join(_replace_directives(text.split("\n")))
-    if not (has_directives or ")=" in text or "}`" in text):
+    if not (has_directives or ")=" in text or "}`" in text or "[](#" in text or "[][" in text):
         return text
-    parts = split_code(text)
-    return "".join(part if is_code else _convert(part, has_directives) for is_code, part in parts)
+    parts = list(split_code(text))
+    titles = _titles_of_targets(part for is_code, part in parts if not is_code)
+    return "".join(
+        part if is_code else _convert(part, has_directives, titles) for is_code, part in parts
+    )
 
 
-def _convert(text: str, may_have_comments: bool) -> str:
-    """Return a part of a page that contains no code block without targets, comments and roles."""
+def _titles_of_targets(parts: Iterable[str]) -> dict[str, str]:
+    """Return the titles of the headings in `parts` by the keys of their targets and of the titles."""
+    titles: dict[str, str] = {}
+    for heading in (match for part in parts for match in _HEADING.finditer(part)):
+        title = heading["title"].strip("# \t")
+        for name in (*_TARGET_NAME.findall(heading["targets"]), title):
+            titles.setdefault(_target_key(name), title)
+    return titles
+
+
+def _target_key(name: str) -> str:
+    """Return a target, or the title from which the anchor of a heading is made, in a common form."""
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
+
+
+def _convert(text: str, may_have_comments: bool, titles: Mapping[str, str]) -> str:
+    """Return a part of a page that contains no code block without targets, comments and roles.
+
+    A reference without text gets the title of the heading that it refers to, if `titles` contains it.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        title = titles.get(_target_key(match["anchor"] or match["label"]))
+        if title is None:
+            return match[0]
+        return f"[{title}](#{match['anchor']})" if match["anchor"] else title
+
     text = _TARGET.sub("", text)
     if may_have_comments:
         text = _COMMENT.sub("", text)
-    return replace_outside_code(_ROLE, _role_text, text)
+    text = replace_outside_code(_LINK_WITHOUT_TEXT, link, text)
+    return replace_outside_code(_ROLE, partial(_role_text, titles), text)
 
 
 def _replace_directives(lines: Iterable[str]) -> Iterator[str]:
@@ -152,6 +193,10 @@ def _start_of_prose(name: str, argument: str, indent: str) -> tuple[str, ...]:
     return (f"{indent}:::",) if _GROUP.fullmatch(name) else ()
 
 
-def _role_text(match: re.Match[str]) -> str:
-    is_prose = match["target"] and _REFERENCE_ROLE.fullmatch(match["role"])
+def _role_text(titles: Mapping[str, str], match: re.Match[str]) -> str:
+    is_reference = _REFERENCE_ROLE.fullmatch(match["role"])
+    title = titles.get(_target_key(match["text"])) if is_reference else None
+    if title and not match["target"]:
+        return title
+    is_prose = match["target"] and is_reference
     return match["text"] if is_prose else f"`{match['text'].lstrip('~.!')}`"
