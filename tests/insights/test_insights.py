@@ -200,6 +200,23 @@ def test_operations_with_the_same_path_are_counted_separately() -> None:
     ]
 
 
+def test_path_without_the_prefix_of_the_server_is_the_same_operation() -> None:
+    operations = [
+        DocumentedOperation("List berths", "/quay/v1/berths", "GET"),
+        DocumentedOperation("List ropes", "/ships/{id}/ropes", "GET"),
+        DocumentedOperation("List ropes", "/ropes", "GET"),
+        DocumentedOperation("List bells", "/ships/{id}/bells", "GET"),
+    ]
+    urls = ("/quay/v1/berths", "/berths", "/v1/berths", "/ropes", "/bells")
+    records = [asked(number, api_url=url) for number, url in enumerate(urls)]
+    found = reported(records, DocumentationContext(find_operations=lambda _: operations))
+    assert [(each.api_url, each.questions) for each in found.by_api] == [
+        ("/quay/v1/berths", 3),
+        ("/bells", 1),
+        ("/ropes", 1),
+    ]
+
+
 def test_errors_are_counted_by_code() -> None:
     texts = [
         "SIGN_ERROR",

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date
 from typing import NamedTuple
 
@@ -75,7 +75,8 @@ the path of the API that were recorded with it:
   they use the name for several operations at the path, the key has the methods of all of them.
 - Otherwise, if all documented operations at the path have the same method: the path and this method.
 - Otherwise, if the path is documented: the path and the recorded name.
-- If the path is not documented: the path alone.
+- If the path is not documented: the path alone, or the only documented path of `operations` that consists
+  of a prefix without placeholders, such as the path of the server, and this path.
 
 The fields of the key that are not listed in a case are empty.
 """
@@ -134,12 +135,16 @@ class ApiQuestionCounts:
         keys = _OperationKeys(operations)
         names: defaultdict[OperationKey, Counter[str]] = defaultdict(Counter)
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for ((name, url), _), count in self._asked.items():
+        for ((name, recorded_url), _), count in self._asked.items():
+            url = keys.documented_path(recorded_url)
             if name and url:
                 names[keys.key_of(name, url)][name] += count
                 urls[name][url] += count
         with_url = {
-            (name, url): (name, url or _most_common(urls[name]) or keys.path_of(name))
+            (name, url): (
+                name,
+                keys.documented_path(url) or _most_common(urls[name]) or keys.path_of(name),
+            )
             for name, url in self.apis
         }
         return {
@@ -155,10 +160,19 @@ class _OperationKeys:
         self._methods: defaultdict[ApiIdentity, set[str]] = defaultdict(set)
         self._methods_of_path: defaultdict[str, set[str]] = defaultdict(set)
         self._paths: defaultdict[str, set[str]] = defaultdict(set)
+        self._full_paths: defaultdict[str, set[str]] = defaultdict(set)
         for name, path, method in operations:
             self._methods[name, path].add(method)
             self._methods_of_path[path].add(method)
             self._paths[name].add(path)
+            for start in _ends_of_prefixes(path):
+                self._full_paths[path[start:]].add(path)
+
+    def documented_path(self, path: str) -> str:
+        """Return the documented path that `path` stands for, or `path` (see `OperationKey`)."""
+        full_paths = self._full_paths.get(path, set())
+        is_short = path not in self._methods_of_path and len(full_paths) == 1
+        return next(iter(full_paths)) if is_short else path
 
     def key_of(self, name: str, path: str) -> OperationKey:
         """Return the key of the operation at `path`.
@@ -173,6 +187,12 @@ class _OperationKeys:
         """Return the path of the documented operation `name`; empty if there is not exactly one."""
         paths = self._paths.get(name, set())
         return next(iter(paths)) if len(paths) == 1 else ""
+
+
+def _ends_of_prefixes(path: str) -> Iterator[int]:
+    """Yield the positions of the slashes in `path`, except the first one, up to the first placeholder."""
+    prefix = re.split(r"[{:<*]", path, maxsplit=1)[0]
+    return (match.start() for match in re.finditer(r"(?<=[^/])/(?=.)", prefix))
 
 
 def _merge(
