@@ -62,8 +62,12 @@ _HEADING = re.compile(
 _TARGET_NAME = re.compile(r"\((?P<name>[^()\n]+)\)=")
 _LINK_WITHOUT_TEXT = outside_code(
     r"(?<![!\]])\[\](?:\(#(?P<anchor>[^()\s]+)\)|\[(?P<label>[^\[\]\n]+)\])"
+    r"(?![ \t]*\n\s{0,3}#)"
 )
-"""A link whose text is the title of its target: `[](#paging)` or `[][paging]`."""
+"""A link whose text is the title of its target: `[](#paging)` or `[][paging]`.
+
+A link directly above a heading is only an anchor.
+"""
 _COMMENT = re.compile(r"(?<=\n\n)(?:%[ \t][^\n]*(?:\n|\Z))+")
 """A paragraph whose lines begin with `%`."""
 
