@@ -405,3 +405,67 @@ def test_column_of_yes_and_no_is_not_required_without_its_title(tmp_path: Path) 
     )
     (boat,) = read_operations(page, tmp_path / "page.md")[0].request_parameters
     assert (boat.required, boat.description) == (None, "船。支持排序：是")
+
+
+LISTED_FORMATS = """# Harbour API
+
+## Read gauges
+
+| Method | Path | Produces |
+| --- | --- | --- |
+| `GET` | `/gauges` | `application/json` |
+| `GET` | `/gauges?style=plain` | `text/plain; charset=utf-8` |
+
+### Parameters
+
+- `since` `(string: "")` - The first hour.
+
+## Set a lamp
+
+| Method | Path | Produces |
+| --- | --- | --- |
+| `PUT` | `/lamps/red` | `application/json` |
+| `PUT`<sup>1</sup> | `/lamps/green` | `application/json` |
+
+These paths are deprecated:
+
+| Method | Path | Produces |
+| --- | --- | --- |
+| `PUT` | `/lamps/left` | `application/json` |
+| `PUT` | `/lamps/right` | `application/json` |
+
+### Parameters
+
+- `on` `(bool: false)` - Whether it shines.
+
+## Remove a boat
+
+| Method | Path | Produces |
+| --- | --- | --- |
+| `PUT` | `/remove/:boat` | `application/json` |
+
+The flag also removes its berth:
+
+| Method | Path | Produces |
+| --- | --- | --- |
+| `PUT` | `/remove/:boat?purge` | `application/json` |
+"""
+
+
+def test_operation_is_named_after_its_heading_and_not_after_a_media_type(tmp_path: Path) -> None:
+    assert read_lines(LISTED_FORMATS, tmp_path / "page.md") == [
+        "GET /gauges Read gauges",
+        "since",
+        "style",
+        "PUT /lamps/red Set a lamp",
+        "on",
+        "PUT /lamps/green Set a lamp (PUT /lamps/green)",
+        "on",
+        "PUT /lamps/left Set a lamp (PUT /lamps/left)",
+        "on",
+        "PUT /lamps/right Set a lamp (PUT /lamps/right)",
+        "on",
+        "PUT /remove/:boat Remove a boat",
+        "boat!",
+        "purge",
+    ]

@@ -105,7 +105,8 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
     if may_have_calls(blocks):
         found += _calls_in_statements(blocks)
-        found += _calls_in_lists(blocks, {located.call.key for located in found})
+        stated = {located.call.key for located in found}
+        found += _with_joined_tables(_calls_in_lists(blocks, stated), blocks)
         found += _calls_in_overviews(blocks)
         found += _calls_in_requests(blocks) if found else _calls_in_examples(blocks)
     found = _with_action(found or _calls_without_method(blocks), blocks)
@@ -186,7 +187,8 @@ def _calls_in_lists(
     """Yield the calls of blocks with several calls.
 
     If the name of a call begins with the title of a heading, the call is placed at the heading. The other
-    calls of the block share one `LocatedCall`.
+    calls of the block share one `LocatedCall`. A row that repeats a call without another name, for example
+    with a query, is left out.
 
     `stated` contains the keys of calls that were found in other places. A block with one of these calls is
     left out, because it only repeats calls.
@@ -197,7 +199,10 @@ def _calls_in_lists(
         if len(calls) < 2 or any(listed.call.key in stated for listed in calls):
             continue
         others: list[ListedCall] = []
+        distinct: dict[object, ListedCall] = {}
         for listed in calls:
+            distinct.setdefault((listed.call.key, listed.name), listed)
+        for listed in distinct.values():
             named = (
                 at for title, at in headings.items() if f"{listed.name} ".startswith(f"{title} ")
             )
@@ -207,6 +212,32 @@ def _calls_in_lists(
                 others.append(listed)
         if others:
             yield LocatedCall(others[0].call, index, listed=tuple(others))
+
+
+def _with_joined_tables(
+    located_calls: Iterable[LocatedCall], blocks: Sequence[MarkdownBlock]
+) -> list[LocatedCall]:
+    """Return the calls, with successive tables of one section joined if their calls have no names.
+
+    Such tables list paths of one operation, such as the current and the deprecated ones.
+    """
+    joined: list[LocatedCall] = []
+    for located in located_calls:
+        last = joined[-1] if joined else None
+        if last and _are_of_one_operation(last, located, blocks):
+            joined[-1] = replace(last, listed=(*last.listed, *located.listed))
+        else:
+            joined.append(located)
+    return joined
+
+
+def _are_of_one_operation(
+    first: LocatedCall, second: LocatedCall, blocks: Sequence[MarkdownBlock]
+) -> bool:
+    has_names = any(listed.name for listed in (*first.listed, *second.listed))
+    are_tables = all(blocks[located.block].kind == "table" for located in (first, second))
+    between = blocks[first.block : second.block]
+    return are_tables and not has_names and all(block.kind != "heading" for block in between)
 
 
 def _headings(blocks: Sequence[MarkdownBlock]) -> dict[str, int]:

@@ -48,8 +48,13 @@ PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 _BODY_METHODS = ("POST", "PUT", "PATCH")
 _CALL_CELL = re.compile(rf"({ANY_METHOD})\s+({TARGET})")
-_METHOD_CELL = re.compile(ANY_METHOD)
+_METHOD_CELL = re.compile(rf"({ANY_METHOD})\d?")
+"""A cell with a method, possibly with the number of a footnote."""
 _PATH_CELL = re.compile(TARGET)
+_MEDIA_TYPE_CELL = re.compile(
+    r"(?:application|audio|font|image|message|model|multipart|text|video)/[\w.+*-]+(?:\s*[,;].*)?"
+)
+"""A cell of media types, such as `text/plain; charset=utf-8`, which name no operation."""
 
 
 @dataclass
@@ -280,11 +285,11 @@ def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> Liste
         text = text_of(cell)
         if call := _CALL_CELL.fullmatch(text):
             method, path = call[1], call[2]
-        elif _METHOD_CELL.fullmatch(text):
-            method = text
+        elif found := _METHOD_CELL.fullmatch(text):
+            method = found[1]
         elif _PATH_CELL.fullmatch(text):
             path = text
-        elif index != scope_at:
+        elif index != scope_at and not _MEDIA_TYPE_CELL.fullmatch(text):
             name = name or text
     if not (method and path):
         return None
@@ -307,10 +312,13 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)
     others: list[PageOperation] = []
+    methods = [item.call.method for item in listed]
     can_move = any(item.call.method in _BODY_METHODS for item in listed[1:])
     body = _take_body_parameters(first) if can_move else []
     for item in listed[1:]:
-        name = item.name or f"{first.name} ({item.call.method})"
+        is_only = methods.count(item.call.method) == 1
+        what = item.call.method if is_only else " ".join(item.call)
+        name = item.name or f"{first.name} ({what})"
         other = PageOperation(*item.call, name, evidence=[f"{' '.join(item.call)} is listed"])
         other.error_codes = list(first.error_codes)
         other.permissions = scopes_of_value(item.scopes) if item.name else list(first.permissions)

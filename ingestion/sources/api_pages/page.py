@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ingestion.sources.api_pages.actions import stated_action
 from ingestion.sources.api_pages.calls import (
     CALL,
+    METHOD_ALONE,
     example_call,
     is_json_example,
     is_label,
@@ -94,7 +95,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     prose: list[MarkdownBlock] = []
     done = 0
     for section in accepted:
-        _add_query_parameters(section.operation, blocks, section.located.block)
+        for position in _call_positions(blocks, section):
+            _add_query_parameters(section.operation, blocks, position)
         operations += [
             section.operation,
             *listed_operations(section.operation, section.located.listed),
@@ -312,6 +314,13 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     operation = PageOperation("GET", "", "")
     OperationReader(operation).read(blocks[position : position + 2], position)
     return bool(operation.permissions)
+
+
+def _call_positions(blocks: Sequence[MarkdownBlock], section: _Section) -> list[int]:
+    """Return the index of the block with the call of a section, and those of the tables with methods."""
+    indexes = range(section.located.block + 1, section.end)
+    tables = (index for index in indexes if blocks[index].kind == "table")
+    return [section.located.block, *(i for i in tables if METHOD_ALONE.search(blocks[i].text))]
 
 
 def _add_query_parameters(
