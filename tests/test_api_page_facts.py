@@ -7,7 +7,7 @@ import pytest
 from ingestion.sources.api_pages.permissions import scopes_in, scopes_of_value
 from ingestion.sources.formats.html_markdown import table_to_markdown
 from ingestion.text.markdown_blocks import parse_table
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 SPACER_CELLS = """<h1>Reserve a berth</h1>
 <table>
@@ -193,3 +193,24 @@ def test_cell_is_repeated_in_a_table_whose_rows_are_named() -> None:
 def test_permissions_end_with_their_sentence(text: str, expected: list[tuple[str, str]]) -> None:
     for read in (scopes_in, scopes_of_value):
         assert [(scope.name, scope.description) for scope in read(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "cell", "names"),
+    [
+        ("ACL Required", "`tide:write`", ["tide:write"]),
+        ("Required ACL", "`tide:read,moon:read`", ["tide:read", "moon:read"]),
+        ("Role needed", "`warden`<sup>1</sup>", ["warden"]),
+        ("ACL Required", "`none`", []),
+        ("权限", "`tide:read`", ["tide:read"]),
+    ],
+)
+def test_column_of_an_endpoint_s_features_states_its_permissions(
+    title: str, cell: str, names: list[str], tmp_path: Path
+) -> None:
+    table = f"| Cached | Paged | {title} |\n| --- | --- | --- |\n| `NO` | `none` | {cell} |"
+    page = f'# Add a tide\n\n`POST /tides`\n\n{table}\n\n### Parameters\n\n- `hour` `(int: 0)` - An hour.\n'
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [(scope.name, scope.description) for scope in operation.permissions] == (
+        [(name, "") for name in names]
+    )

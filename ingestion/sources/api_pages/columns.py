@@ -70,8 +70,9 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         "scope": header_pattern(
             r"(?:所需|需要的?|要求的?)?(?:权限|授权范围)(?:点|码|标识|要求)?",
-            r"(?:(?:required|needed|oauth2?|needs|requires)\s+)?(?:scopes?|permissions?)(?:\s+required)?",
-            r"(?:required|needed)\s+(?:roles?|privileges?)",
+            r"(?:(?:required|needed|oauth2?|needs|requires)\s+)?(?:scopes?|permissions?)(?:\s+(?:required|needed))?",
+            r"(?:required|needed)\s+(?:roles?|privileges?|acls?)",
+            r"(?:roles?|privileges?|acls?)\s+(?:required|needed)",
         ),
         "location": header_pattern(
             r"(?:参数)?(?:位置|传参方式|传递方式)",

@@ -35,8 +35,10 @@ _STATEMENT = re.compile(
 )
 """A text about permissions that a call needs, such as "需要 … 权限", "requires the scope" or "Scope: `"."""
 _NAME = re.compile(
-    r"`((?=[^`]*[A-Za-z])(?!\\|https?:/*`)[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
+    r"`((?=[^`]*[A-Za-z])(?!\\|https?:/*`|<?none>?`)[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
+_NAMES_IN_CODE = re.compile(r"`([^`\s,]+(?:,[^`\s,]+)+)`")
+"""Several names in one code span: "`files:read,files:write`"."""
 _CODE_OR_DOTTED = (
     r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)"
     r"(?:\*\*|__|[*_\"”])?"
@@ -110,6 +112,7 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     begin with a code span.
     """
     found: dict[str, str] = {}
+    text = _NAMES_IN_CODE.sub(lambda names: names[0].replace(",", "`, `"), text)
     for line in _SEPARATOR.split(text.replace("\\_", "_")):
         start, is_named = 0, False
         for sentence in split_sentences(line):
@@ -133,9 +136,12 @@ def scopes_in(text: str) -> list[PermissionPackage]:
 
 
 def _description(rest: str) -> str:
-    """Return the description in the rest of a line after a name; empty if a list of names goes on."""
-    text = "" if _NEXT_NAME.match(rest) else rest
-    return text_of(text).strip(" :：-–—|()（）.。")
+    """Return the description in the rest of a line after a name.
+
+    It is empty if a list of names goes on, or if the rest is only the number of a footnote.
+    """
+    text = "" if _NEXT_NAME.match(rest) else text_of(rest).strip(" :：-–—|()（）.。")
+    return "" if text.isdigit() else text
 
 
 def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
