@@ -209,7 +209,7 @@ def test_column_of_an_endpoint_s_features_states_its_permissions(
     title: str, cell: str, names: list[str], tmp_path: Path
 ) -> None:
     table = f"| Cached | Paged | {title} |\n| --- | --- | --- |\n| `NO` | `none` | {cell} |"
-    page = f'# Add a tide\n\n`POST /tides`\n\n{table}\n\n### Parameters\n\n- `hour` `(int: 0)` - An hour.\n'
+    page = f"# Add a tide\n\n`POST /tides`\n\n{table}\n\n### Parameters\n\n- `hour` `(int: 0)` - An hour.\n"
     (operation,) = read_operations(page, tmp_path / "page.md")
     assert [(scope.name, scope.description) for scope in operation.permissions] == (
         [(name, "") for name in names]

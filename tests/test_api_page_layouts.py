@@ -533,3 +533,50 @@ def test_levels_of_parameters_and_operations_may_be_mixed_in_one_chapter(tmp_pat
     ]
     prose = [block.text for each in read_operations(MIXED_LEVELS, path) for block in each.prose]
     assert "No boat sails in a storm." not in prose
+
+
+MISPLACED_PART = """# Kites
+
+## Read a kite
+
+`GET /kites/{kite}`
+
+### Parameters
+
+- `colours` (boolean): Whether to return its colours.
+
+### Sample Response
+
+```json
+{"kite": "k1"}
+```
+
+## Fly a kite
+
+`POST /kites/{kite}/fly`
+
+### Parameters
+
+- `height` (integer): The height.
+
+## List kites
+
+`GET /kites`
+
+## Parameters
+
+- `beach` (string): The beach.
+"""
+
+
+def test_part_of_an_operation_may_have_the_level_of_the_operation(tmp_path: Path) -> None:
+    assert read_lines(MISPLACED_PART, tmp_path / "page.md") == [
+        "GET /kites/{kite} Read a kite",
+        "kite!",
+        "colours",
+        "POST /kites/{kite}/fly Fly a kite",
+        "kite!",
+        "height",
+        "GET /kites List kites",
+        "beach",
+    ]

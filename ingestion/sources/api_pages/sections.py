@@ -129,8 +129,9 @@ def split_by_call(
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
     flat_levels = _flat_levels(blocks, starts)
+    parts = _titles_of_parts(blocks, min(filter(None, levels), default=0))
     return [
-        (located, start, _end(blocks, start, end, level, is_flat=level in flat_levels))
+        (located, start, _end(blocks, start, end, level, is_flat=level in flat_levels, parts=parts))
         for located, start, end, level in zip(located_calls, starts, ends, levels, strict=True)
     ]
 
@@ -148,6 +149,20 @@ def _flat_levels(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> set[
         if index not in first and role_of_title(block.title) not in ("", "errors")
     )
     return {level for level, count in operations.items() if 2 * others[level] >= count}
+
+
+def _titles_of_parts(blocks: Sequence[MarkdownBlock], level: int) -> set[str]:
+    """Return the titles of the parts of operations, such as "Parameters".
+
+    Each is the title of several headings below `level`, the level of the operations. Titles about errors
+    are left out, because errors may apply to all operations.
+    """
+    counts = Counter(block.title for block in blocks if block.level > level)
+    return {
+        title
+        for title, count in counts.items()
+        if count > 1 and role_of_title(title) not in ("", "errors")
+    }
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
@@ -199,17 +214,30 @@ def _next_topic(blocks: Sequence[MarkdownBlock], before: int, call_index: int) -
 
 
 def _end(
-    blocks: Sequence[MarkdownBlock], start: int, end: int, level: int, *, is_flat: bool
+    blocks: Sequence[MarkdownBlock],
+    start: int,
+    end: int,
+    level: int,
+    *,
+    is_flat: bool,
+    parts: Collection[str],
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
     The index is at most `end`. If the level is flat (see `_flat_levels`), a section may contain headings of
-    its own level, except headings about errors, because these errors apply to all operations.
+    its own level, except headings about errors, because these errors apply to all operations. On other
+    levels, it may contain a heading of its own level with a title in `parts` (see `_titles_of_parts`) that
+    no heading above it in the section has.
     """
-    may_have_own_level = is_flat and blocks[start].kind == "heading"
+    may_have_own_level = blocks[start].kind == "heading"
+    titles: set[str] = set()
     for index in range(start + 1, end):
         block = blocks[index]
-        is_inside = may_have_own_level and role_of_title(block.title) != "errors"
+        is_part = block.title in parts and block.title not in titles
+        is_inside = may_have_own_level and (
+            is_part or (is_flat and role_of_title(block.title) != "errors")
+        )
+        titles.add(block.title)
         if 0 < block.level < level or (0 < block.level == level and not is_inside):
             return index
     return end
