@@ -423,3 +423,28 @@ def test_url_without_an_example_of_its_call_stays_prose(tmp_path: Path) -> None:
     page = URL_THEN_CURL.replace("foo.example/api/v0/services/a", "foo.example/api/v0/devices")
     page = page.replace("- state: only services in this state", "None.")
     assert read_lines(page, tmp_path / "page.md") == []
+
+
+def test_fields_of_a_sample_below_a_label_about_errors_are_no_errors(tmp_path: Path) -> None:
+    page = """# Move the cargo
+
+`PUT /cargo`
+
+### Parameters
+
+- `crate` (string): The crate.
+
+### Sample Response
+
+If one of these status codes is returned, the response looks like this:
+
+```json
+{"Moved": [{"crate": "c1"}], "Faults": [{"what": "too heavy"}]}
+```
+
+- `Moved`: has an entry for each crate.
+- `Faults`: has an entry for each crate that stayed.
+"""
+    assert read_lines(page, tmp_path / "page.md") == ["PUT /cargo Move the cargo", "crate"]
+    codes = page.replace("`Moved`", "`too heavy`").replace("`Faults`", "`too_wide`")
+    assert read_lines(codes, tmp_path / "page.md")[2:] == ["too heavy", "too_wide"]

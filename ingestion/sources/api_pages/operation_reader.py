@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ingestion.sources.api_pages.builder import OperationBuilder, table_name
-from ingestion.sources.api_pages.calls import MAX_CAPTION_CHARS
+from ingestion.sources.api_pages.calls import MAX_CAPTION_CHARS, is_json_example
 from ingestion.sources.api_pages.code_comments import commented_parameters
 from ingestion.sources.api_pages.columns import Columns, is_identifier, text_of
 from ingestion.sources.api_pages.errors import (
@@ -21,6 +21,7 @@ from ingestion.sources.api_pages.errors import (
 from ingestion.sources.api_pages.labels import labelled_pairs, states_call
 from ingestion.sources.api_pages.operation import PARAMETER_ROLES, PageOperation, Role
 from ingestion.sources.api_pages.parameters import (
+    LIST_ITEM,
     are_marked_fields,
     are_typed_fields,
     enumerated_parameters,
@@ -75,6 +76,8 @@ class OperationReader:
         self._table_reader = TableReader(self._builder)
         self._is_after_parameter = False
         """Whether a paragraph has described a parameter since the last heading or label."""
+        self._sample = ""
+        """The block right above the current one if it is a JSON example; otherwise empty."""
         self._commented: dict[Role, ParameterTable] = {}
         """The fields of the first JSON example with comments, by role."""
 
@@ -90,6 +93,8 @@ class OperationReader:
         """
         for position, block in enumerate(blocks, first):
             self._builder.position = position
+            above = blocks[position - first - 1 : position - first]
+            self._sample = above[0].text if any(map(is_json_example, above)) else ""
             if block.kind == "heading":
                 self._above.note_heading(block.level, block.title)
                 self._is_after_parameter = False
@@ -268,6 +273,8 @@ class OperationReader:
             return False
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))
+        if role == "errors" and self._names_fields_of_sample(items):
+            return False  # the fields of an error response
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             errors = () if are_typed_fields(items) else listed_errors(items)
             return self._builder.add_errors(errors, "list")
@@ -287,6 +294,15 @@ class OperationReader:
         if self._is_after_parameter and self._builder.add_children(found):
             return True
         return self._builder.add_parameters(found, role, Columns({}), "list")
+
+    def _names_fields_of_sample(self, items: Sequence[str]) -> bool:
+        """Return whether each item begins with the name of a field in the JSON example above the list."""
+        names = [text_of(match["name"]) for match in map(LIST_ITEM.match, items) if match]
+        return (
+            bool(names)
+            and len(names) == len(items)
+            and all(re.search(rf'"{re.escape(name)}"\s*:', self._sample) for name in names)
+        )
 
 
 def _final_labels(block: MarkdownBlock) -> list[str]:
