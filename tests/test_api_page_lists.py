@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 CALLS_IN_LISTS = """# Markers
 
@@ -448,3 +448,38 @@ If one of these status codes is returned, the response looks like this:
     assert read_lines(page, tmp_path / "page.md") == ["PUT /cargo Move the cargo", "crate"]
     codes = page.replace("`Moved`", "`too heavy`").replace("`Faults`", "`too_wide`")
     assert read_lines(codes, tmp_path / "page.md")[2:] == ["too heavy", "too_wide"]
+
+
+TYPES_IN_CODE = """# Moor a boat
+
+`PUT /berths`
+
+### Parameters
+
+- `Labels` `(map<string|string>: nil)` - The labels.
+- `Crew` `(array<string>: <required>)` - The crew.
+- `Length` `(positive int: 4096)` - The length.
+- `Pier` `(string: "<nearest>")` - The pier.
+- `Wait` `(duration: 5s)` - The patience.
+- `Sail` `(Sail: nil)` - The sail.
+
+#### Sail structure
+
+For the `Sail` field, the parameters are:
+
+- `Area` `(int: 0)` - The area.
+"""
+
+
+def test_types_in_code_may_have_any_name(tmp_path: Path) -> None:
+    (operation,) = read_operations(TYPES_IN_CODE, tmp_path / "page.md")
+    found = operation.request_parameters
+    assert [(each.name, each.type, each.required, each.description) for each in found] == [
+        ("Labels", "map<string|string>", False, "default nil; The labels"),
+        ("Crew", "array<string>", True, "The crew"),
+        ("Length", "positive int", False, "default 4096; The length"),
+        ("Pier", "string", False, "default <nearest>; The pier"),
+        ("Wait", "duration", False, "default 5s; The patience"),
+        ("Sail", "Sail", False, "default nil; The sail"),
+    ]
+    assert [child.name for child in found[-1].children] == ["Area"]

@@ -190,9 +190,13 @@ _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 _BRACKETED_TYPE = re.compile(r"`([A-Za-z_$][\w.-]*)\s*(?:=|\s-)\s*\[(\w[\w ]*)\],?\s*([^`]*)`")
 """A name with its type in brackets in one code span: "`id=[integer]`", "`id - [string], the user`"."""
 _TYPE_AND_DEFAULT = re.compile(
-    rf"`:?([\w.-]+)`\s*`\(({_TYPE_NAME})(?::\s*([^`]*))?\)`", re.IGNORECASE
+    rf"`:?([\w.-]+)`\s*`\(({_TYPE_NAME}|(?:[a-z-]+ )?[a-z](?:[\w.|\[\]]|<[^<>`]*>)*)(?::\s*([^`]*))?\)`",
+    re.IGNORECASE,
 )
-"""A name and, in a second code span, its type and its default value: "`limit` `(int: 10)`"."""
+"""A name and, in a second code span, its type and its default value: "`limit` `(int: 10)`".
+
+The type may have any name: "`owner` `(Person: nil)`", "`labels` `(map<string|string>)`".
+"""
 _TYPE_FIRST = re.compile(
     rf"({_TYPE_NAME}) +(`[\w.\[\]-]+`|\*\*[\w.\[\]-]+\*\*)"
     r"(?:\s*[(（](required|optional|必填|可选)[)）])?(?=\s*(?:$|\n|[(（:：–—-]))",
@@ -228,9 +232,15 @@ def _rewrite_default(typed: re.Match[str]) -> str:
 
     "`id` `(string: <required>)`" becomes "`id` (string, required)".
     """
-    default = (typed[3] or "").strip("\"'")
-    fact = default.strip("<>") if default.startswith("<") else f"default {default}"
-    return f"`{typed[1]}` ({', '.join(filter(None, [typed[2], default and fact]))})"
+    value = (typed[3] or "").strip()
+    default = value.strip("\"'")
+    fact = value.strip("<>") if value.startswith("<") else f"default {_as_code(default)}"
+    return f"`{typed[1]}` ({', '.join(filter(None, [_as_code(typed[2]), default and fact]))})"
+
+
+def _as_code(text: str) -> str:
+    """Return a text as code if it contains `<`, so that `<string>` is not read as a tag."""
+    return f"`{text}`" if "<" in text else text
 
 
 def _rewrite_type_first(typed: re.Match[str]) -> str:
