@@ -78,6 +78,8 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ("a\n</br>\n## Keys", "a\n\n## Keys"),
         ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
         ('# <a name="a"></a>Keys<a href="#a">¶</a>', "# Keys"),
+        (r"## Keys ((#\_keys))", "## Keys {#_keys}"),
+        (r"- `key` ((#key, #\_key)) - Opens. `((#a))`", "- `key` - Opens. `((#a))`"),
         ("a\n\n[此处为语雀卡片，点击链接查看](https://a.example/b#c)\n\nb", "a\n\nb"),
         ('<page-anchor el="h2">\nKeys\n</page-anchor> of <your-app>', "Keys\n of <your-app>"),
         (

@@ -69,6 +69,12 @@ def test_description_that_the_page_repeats_is_written_once(tmp_path: Path) -> No
     assert document.sections[0].body == "How calls\nare retried."
 
 
+def test_description_that_the_page_repeats_with_markup_is_written_once(tmp_path: Path) -> None:
+    body = "How `/calls` are\n[retried](#retries)."
+    document = read(tmp_path, "description: How /calls are retried.", body)
+    assert document.sections[0].body.count("retried") == 1
+
+
 def test_description_becomes_that_of_the_operation(tmp_path: Path) -> None:
     front_matter = "title: Get a pet\ndescription: Returns one pet.\nopenapi: GET /pets/{id}"
     document = read(tmp_path, front_matter, "# Get a pet")

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_pages.calls import DECLARED_CALL, split_origin
+from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.operation import PageOperation
 from ingestion.sources.api_pages.page import ApiPage, read_operations
 from ingestion.sources.api_pages.sections import is_generic_heading
@@ -496,9 +497,10 @@ def with_lead(
 ) -> list[MarkdownBlock]:
     """Return a page's blocks with the paragraphs of `lead` inserted below the page's title.
 
-    Paragraphs that the page already contains are not inserted.
+    Paragraphs that the page already contains, possibly with other markup, are not inserted.
     """
-    existing = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
-    added = [block for block in lead if block.text not in existing]
+    paragraphs = [block.text for block in blocks if block.kind == "paragraph"] if lead else []
+    existing = set(map(text_of, paragraphs))
+    added = [block for block in lead if text_of(block.text) not in existing]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0
     return [*blocks[:start], *added, *blocks[start:]]

@@ -39,7 +39,7 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", ":`", "import ", "export ",
+    "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", "((#", ":`", "import ", "export ",
     "[此处为语雀",
 )  # fmt: skip
 """Text with one of these strings needs `_convert`."""
@@ -128,6 +128,8 @@ _ANCHOR_LINK = outside_code(
     r"|<a\s[^<>]*\bhref=[\"']#[^<>]*>\s*[#¶§\u200b]?\s*</a\s*>"
 )
 """A link from a heading to itself."""
+_NAMED_ANCHOR = outside_code(r"[ \t]*\(\(#(?P<id>[\w\\.:-]+)(?:,[ \t]*#[\w\\.:-]+)*\)\)")
+"""The anchor of a heading or list item, as in the Markdown of HashiCorp: `## Ports ((#ports))`."""
 _FOOTNOTE_MARK = outside_code(
     r"<sup(?:\s[^<>]*)?>\s*(?:<a(?:\s[^<>]*)?>)?\s*\[{1,2}\d{1,3}\]{1,2}(?:\([^)\s]*\))?\s*(?:</a>)?\s*</sup\s*>"
 )
@@ -139,12 +141,21 @@ _INSERTED_LINK = outside_code(
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
 
+
+def _anchor_of_heading(match: re.Match[str]) -> str:
+    """Return ` {#id}` for the anchor of a heading; empty for the anchor of something else."""
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    anchor = match["id"].replace("\\", "")
+    return f" {{#{anchor}}}" if line.startswith("#") else ""
+
+
 _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
     ("<<", _VARIABLE, lambda match: match["term"] or f"`<{match['name']}>`"),
     (":`", _ROLE, lambda match: f"`{match['text']}`"),
     ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
     ("<a ", _ANCHOR_LINK, lambda _: ""),
+    ("((#", _NAMED_ANCHOR, _anchor_of_heading),
     ("<sup", _FOOTNOTE_MARK, lambda _: ""),
     ("![", _IMAGE, lambda match: image_text(match["alt"], is_alone=is_alone_on_line(match))),
     ("{'", _STRING, lambda match: match["text"]),
