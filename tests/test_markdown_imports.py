@@ -93,3 +93,25 @@ def test_files_that_are_not_imported_are_pages(docs: Path) -> None:
     assert ids(docs) == ["_errors", "_index", "keys", "start"]
     write(docs.parent / "docusaurus.config.ts", "")
     assert ids(docs) == ["_index", "keys", "start"]
+
+
+def test_included_files_are_inserted_and_are_no_pages(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    write(
+        folder / "api" / "boats.mdx",
+        "# Boats\n\n@include 'limits.mdx'\n\n- a\n  @include \"x.mdx\"",
+    )
+    write(folder / "partials" / "limits.mdx", "Ten boats.\n\n@include 'boats/size.mdx'")
+    write(folder / "partials" / "boats" / "size.mdx", "Up to 12 m.")
+    write(folder / "partials" / "unused.mdx", "Unused.")
+    (boats,) = read(KINDS["markdown"].make, folder)
+    assert boats.sections[0].body.split("\n\n") == [
+        "Ten boats.",
+        "Up to 12 m.",
+        '- a\n  @include "x.mdx"',
+    ]
+
+
+def test_folder_named_partials_has_pages_if_none_is_included(tmp_path: Path) -> None:
+    write(tmp_path / "partials" / "a.mdx", "A page.")
+    assert ids(tmp_path) == ["partials/a"]

@@ -1,6 +1,7 @@
 """Inserts the Markdown files that MDX pages import, and finds partials: files that are only parts of pages.
 
-`import Note from './_note.mdx'` makes `<Note />` stand for the text of that file.
+`import Note from './_note.mdx'` makes `<Note />` stand for the text of that file. A line
+`@include 'note.mdx'` stands for the text of a file next to the page or in a folder named `partials`.
 """
 
 import os
@@ -25,6 +26,12 @@ _COMPONENT = outside_code(
     rf"<(?P<name>[A-Z]\w*){ATTRIBUTES}\s*(?:/>|>\s*</(?P<closed>[A-Z]\w*)\s*>)"
 )
 """An empty component in a page: `<Note />` or `<Note></Note>`."""
+_INCLUDE = re.compile(
+    r"^(?P<indent>[ \t]*)@include[ \t]+(?P<quote>['\"])(?P<target>[^'\"\n]+\.mdx?)(?P=quote)[ \t]*$",
+    re.MULTILINE,
+)
+_PARTIALS = "partials"
+"""The name of the folder of files that `@include` inserts."""
 _TAG = re.compile(r"<[^<>]*>")
 _INDEX = "_index"
 """The name of Hugo's section pages. Other names that begin with an underscore may belong to partials."""
@@ -37,7 +44,12 @@ def without_partials(files: Sequence[Path], folder: Path) -> list[Path]:
     name is always a partial. An `.md` file with such a name is a partial if a page imports it, or if
     `folder` or its parent contains a Docusaurus configuration. Docusaurus never publishes such files, but
     other generators may.
+
+    The files in folders named `partials` are also partials if a page includes one of them.
     """
+    shared = {path for path in files if _PARTIALS in path.relative_to(folder).parts[:-1]}
+    if shared and any(file in shared for path in files for file in included_files(path, folder)):
+        files = [path for path in files if path not in shared]
     named = {path for path in files if _has_name_of_partial(path.relative_to(folder))}
     if not named:
         return list(files)
@@ -54,7 +66,10 @@ def _has_name_of_partial(path: Path) -> bool:
 
 
 def included_files(path: Path, folder: Path) -> list[Path]:
-    """Return the files below `folder` that the page at `path` imports, directly or through other files."""
+    """Return the files below `folder` that the page at `path` imports or includes.
+
+    It may import them directly or through other files.
+    """
     found: dict[Path, None] = {}
     unread = [path]
     while unread:
@@ -63,8 +78,9 @@ def included_files(path: Path, folder: Path) -> list[Path]:
             data = current.read_bytes()
         except OSError:
             continue
-        if b"import" in data:
-            files = _imports(data.decode(errors="ignore"), current, folder).values()
+        if b"import" in data or b"@include" in data:
+            text = data.decode(errors="ignore")
+            files = [*_imports(text, current, folder).values(), *_includes(text, current, folder)]
             unread += [file for file in files if file not in found]
             found |= dict.fromkeys(files)
     return list(found)
@@ -80,6 +96,24 @@ def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
     return found
 
 
+def _includes(text: str, path: Path, folder: Path) -> list[Path]:
+    """Return the files of the lines such as `@include 'note.mdx'` in a page."""
+    parts = (part for is_code, part in split_code(text) if not is_code and "@include" in part)
+    matches = (match for part in parts for match in _INCLUDE.finditer(part))
+    return [file for match in matches if (file := _included_file(match["target"], path, folder))]
+
+
+def _included_file(target: str, path: Path, folder: Path) -> Path | None:
+    """Return the file that a page at `path` includes; None if there is none below `folder`.
+
+    It is next to the page, or in a folder named `partials` next to the page or to a folder above it.
+    """
+    above = [base for base in path.parents if base.is_relative_to(folder)]
+    targets = (target, *(str(base / _PARTIALS / target) for base in above))
+    files = (_relative_file(path.parent / each, folder) for each in targets)
+    return next(filter(None, files), None)
+
+
 def _file(target: str, path: Path, folder: Path) -> Path | None:
     """Return the file that a page at `path` imports from `target`; None if no such file is below `folder`.
 
@@ -88,11 +122,16 @@ def _file(target: str, path: Path, folder: Path) -> Path | None:
     name = target.removeprefix("@site").lstrip("/")
     is_relative = name == target
     for base in (path.parent,) if is_relative else (folder, folder.parent):
-        file = Path(os.path.normpath(base / name))
-        is_below = file.is_relative_to(folder) and file.is_file()
-        if is_below and file.resolve().is_relative_to(folder.resolve()):
+        if file := _relative_file(base / name, folder):
             return file
     return None
+
+
+def _relative_file(path: Path, folder: Path) -> Path | None:
+    """Return the file at `path`, which may contain `..`; None if no such file is below `folder`."""
+    file = Path(os.path.normpath(path))
+    is_below = file.is_relative_to(folder) and file.is_file()
+    return file if is_below and file.resolve().is_relative_to(folder.resolve()) else None
 
 
 def insert_imports(path: Path, folder: Path, read: Callable[[Path], str]) -> str:
@@ -117,6 +156,20 @@ class _Inserter:
         """Return the text of a file. `ancestors` are the files that contain it, outermost first."""
         text = self._read(path)
         imports = _imports(text, path, self._folder)
+
+        def component(include: re.Match[str]) -> str:
+            file = _included_file(include["target"], path, self._folder)
+            if file is None:
+                return include[0]
+            name = f"Include{len(imports)}"
+            imports[name] = file
+            return f"{include['indent']}<{name} />"
+
+        if "@include" in text:
+            text = "".join(
+                part if is_code else _INCLUDE.sub(component, part)
+                for is_code, part in split_code(text)
+            )
         if not imports:
             return text
         return "".join(
