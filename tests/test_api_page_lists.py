@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.api_docs import api_sections
 from tests.api_page_lines import read_lines, read_operations
 
 CALLS_IN_LISTS = """# Markers
@@ -483,3 +484,14 @@ def test_types_in_code_may_have_any_name(tmp_path: Path) -> None:
         ("Sail", "Sail", False, "default nil; The sail"),
     ]
     assert [child.name for child in found[-1].children] == ["Area"]
+
+
+def test_values_follow_the_words_that_announce_them(tmp_path: Path) -> None:
+    items = "- `mode` (string): How to moor. The modes are:\n  - `bow`: first\n  - `stern`: last\n- `at` (int):"
+    (operation,) = read_operations(
+        f"# Moor\n\n`POST /moor`\n\n## Parameters\n\n{items}\n", tmp_path / "page.md"
+    )
+    sections = api_sections(operation.document("moor", "docs", "en"))
+    bodies = "\n".join(section.body for section in sections)
+    assert "How to moor. The modes are: `bow` first; `stern` last |" in bodies
+    assert [each.description[-4:] for each in operation.request_parameters] == ["are:", ""]

@@ -177,6 +177,8 @@ def _description(parameter: Parameter, labels: SectionLabels) -> str:
     if has_chinese(labels.values):
         separator = "；" if any(value.meaning for value in parameter.values) else "、"
     values = separator.join(f"`{v.value}` {v.meaning}".strip() for v in parameter.values)
+    if parameter.description.endswith((":", "：")):
+        return label_with(parameter.description, values)
     return join_texts([parameter.description, label_with(labels.values, values)], " ")
 
 

@@ -79,6 +79,8 @@ _MARK_WORD = re.compile(
 _CELL_ITEM = re.compile(r"(?:^|<br\s*/?>)(?=(?:&nbsp;|\s)*[-*•]\s)", re.IGNORECASE)
 """The start of a list item in a table cell, with the line break before it."""
 _LETTERS = re.compile(r"[A-Za-z]+")
+_PUNCTUATION = " :：-–—*,，."
+"""Characters that are removed from the start and the end of a description."""
 
 
 def split_fields(cell: str, kind: str) -> tuple[str, tuple[Parameter, ...]]:
@@ -174,13 +176,18 @@ def _match_item(text: str) -> re.Match[str] | None:
 
 
 def _with_values(parameter: Parameter) -> Parameter:
-    """Turn the items below a parameter into its allowed values if its type cannot have fields."""
+    """Turn the items below a parameter into its allowed values if its type cannot have fields.
+
+    A colon at the end of the description stays only if it announces the values.
+    """
     below = parameter.children
     is_simple = parameter.type and is_simple_type(parameter.type)
     if below and (is_simple or SCALAR.fullmatch(parameter.type)):
         values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
         return parameter.model_copy(update={"children": (), "values": values})
-    return parameter.model_copy(update={"children": tuple(map(_with_values, below))})
+    about = parameter.description.rstrip(_PUNCTUATION)
+    children = tuple(map(_with_values, below))
+    return parameter.model_copy(update={"children": children, "description": about})
 
 
 _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
@@ -276,7 +283,9 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
         mark = required_mark(text_of(rest))
     facts = _FACT_SEPARATOR.split(_MARK_WORD.sub("", text_of(stated)))
     limits = [fact.strip() for fact in facts if not TYPE.fullmatch(fact.strip())]
-    about = without_final_mark(text_of(rest)).strip(" :：-–—*,，.")
+    about = without_final_mark(text_of(rest)).strip(_PUNCTUATION)
+    if (last := text_of(rest)[-1:]) in (":", "："):
+        about += last  # it may announce the values below; see `_with_values`
     return Parameter(
         name=text_of(match["name"]),
         type=", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip())),
