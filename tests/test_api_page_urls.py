@@ -157,3 +157,25 @@ def test_other_action_is_no_operation(page: str, tmp_path: Path) -> None:
 def test_path_stays_without_the_action(tmp_path: Path) -> None:
     page = "# 租船\n\n`POST /v1/boats`\n" + PARAMETERS.format(row=ACTION_ROW)
     assert read_operations(page, tmp_path / "page.md")[0].url == "/v1/boats"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/boats/`id`/crew", "/boats/{id}/crew"),
+        ("/boats/$`id`/crew", "/boats/${id}/crew"),
+        ("/boats/[`id`]", "/boats/[id]"),
+        ("/boats/:`id`", "/boats/:id"),
+    ],
+)
+def test_name_in_backticks_in_the_url_of_a_component_is_a_placeholder(
+    path: str, expected: str, tmp_path: Path
+) -> None:
+    page = (
+        f'# Man a boat\n\n<Operation\nmethod="PUT"\nurl="{path}"\n/>\n\n'
+        "## Body parameters\n\n| Name | Type |\n| --- | --- |\n| crew | string |\n\n"
+        "## Example\n\n```shell\ncurl -X PUT https://boats.example/boats/$b7f2/crew\n```\n"
+    )
+    assert read_lines(page, tmp_path / "page.mdx") == [
+        f"PUT {expected} Man a boat", "id!", "crew",
+    ]  # fmt: skip

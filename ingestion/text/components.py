@@ -38,6 +38,8 @@ _SCOPES = re.compile(
 _SCOPES_OR_NAMES = re.compile(rf"{_SCOPES.pattern}|names?|values?|ids?|items|list", re.IGNORECASE)
 _SCOPE_NAME = re.compile(r"[\w.:*/-]+")
 _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
+_NAME_IN_CODE = re.compile(r"(?P<bracket>[\[{<:]?)`(?P<name>[\w.-]+)`")
+"""A placeholder in a URL, with its name in backticks: "/boats/$`id`" or "/boats/[`ids`]"."""
 
 
 def attributes_of(text: str) -> dict[str, str]:
@@ -77,16 +79,25 @@ def parse_object_literal(text: str) -> dict[str, Any]:
 def call_in(values: Mapping[str, object]) -> str:
     """Return the method and the URL or path in `values`, such as `POST /v1/x`; empty if either is missing.
 
-    If there is a server address under a name such as `baseUrl`, it precedes the path.
+    If there is a server address under a name such as `baseUrl`, it precedes the path. A name in backticks
+    becomes a placeholder: "/boats/`id`" becomes `/boats/{id}`.
     """
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
     method = next(filter(METHOD.fullmatch, texts.values()), "")
     servers = {name: value for name, value in texts.items() if _SERVER.fullmatch(name)}
-    targets = [value for name, value in texts.items() if name not in servers]
+    targets = [
+        _NAME_IN_CODE.sub(_placeholder, value)
+        for name, value in texts.items()
+        if name not in servers
+    ]
     target = next(filter(_TARGET.fullmatch, targets), "")
     server = next(filter(_TARGET.fullmatch, servers.values()), "")
     url = server.rstrip("/") + target if target.startswith("/") else target or server
     return f"{method.upper()} {url}" if method and url else ""
+
+
+def _placeholder(match: re.Match[str]) -> str:
+    return f"{match['bracket']}{match['name']}" if match["bracket"] else f"{{{match['name']}}}"
 
 
 def scopes_of(values: Mapping[str, str], *, is_scope: bool = False) -> str:

@@ -103,7 +103,7 @@ _COMMON_PATH = re.compile(
 )
 """A URL that several operations may share, such as `/index.php` or `/api`."""
 _ORIGIN = re.compile(r"\w[\w+.-]*://[^/]*")
-_PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
+_PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
 
 
 class Call(NamedTuple):
@@ -143,7 +143,7 @@ def call_of(method: str, url: str) -> Call:
 
 def path_names(url: str) -> list[str]:
     """Return the names of the placeholders in the path of a URL."""
-    names = (match.strip("{}[]:<> ") for match in _PLACEHOLDER.findall(split_origin(url)[1]))
+    names = (match.strip("${}[]:<> ") for match in _PLACEHOLDER.findall(split_origin(url)[1]))
     return [name.partition(":")[0] for name in names]  # without the pattern of `{id:[0-9]+}`
 
 
