@@ -377,13 +377,15 @@ def test_required_is_what_the_table_states(
         ("> ", ">> "),
         ("＞", "＞＞"),
         ("╰ ", "&nbsp;╰ "),
+        ("&emsp; ∟ ", "&emsp; &emsp; ∟ "),
     ],
 )
+@pytest.mark.parametrize("bold", ["", "**"], ids=["plain", "bold"])
 def test_rows_are_nested_by_the_marks_before_their_names(
-    first: str, second: str, tmp_path: Path
+    first: str, second: str, bold: str, tmp_path: Path
 ) -> None:
     names = ["pay", f"{first}url", f"{first}app", f"{second}sign", f"{first}code", "status"]
-    rows = "".join(f"| {name} | string | no |\n" for name in names)
+    rows = "".join(f"| {bold}{name}{bold} | string | no |\n" for name in names)
     table = f"| Name | Type | Required |\n| --- | --- | --- |\n{rows}"
     assert read_lines(f"# Pay\n\n`POST /pay`\n\n{table}", tmp_path / "page.md")[1:] == (
         ["pay", "pay.url", "pay.app", "pay.app.sign", "pay.code", "status"]

@@ -407,10 +407,11 @@ def _split_indentation(cell: str) -> tuple[int, str]:
     text = re.sub(r"\\([_\-.*>\[\]{}#+$])", r"\1", text)
     indent = _INDENT.match(text)
     width = _width(indent[0]) if indent else 0
-    rest = re.sub(r"\s{2,}", " ", html.unescape(text[indent.end() if indent else 0 :]))
+    rest = html.unescape(text[indent.end() if indent else 0 :])
     inner = rest.strip("`*~ ")
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
+    rest = re.sub(r"\s{2,}", " ", rest)
     return width, _NESTING.sub(".", rest.replace("**", "").replace("~~", "").replace("`", ""))
 
 
