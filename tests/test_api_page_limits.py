@@ -254,6 +254,24 @@ def test_link_in_a_description_is_kept(tmp_path: Path) -> None:
     assert not any("It closes" in block.text for block in operation.further_prose)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "**1.4.0** -> Closing was added.",
+        "**Version history**\n\nClosing was added in May.",
+        "<details>\n<summary>更新日志</summary>\n<div>\n\n"
+        "  [**1.4.0**](/news#140) &emsp; -> 新增 Closing。<br/>\n\n</div>\n</details>",
+    ],
+)
+def test_changelog_is_no_description(changes: str, tmp_path: Path) -> None:
+    table = "| Name | Type |\n| --- | --- |\n| id | string |\n"
+    for described in ("It closes the order.", ""):
+        page = f"# Close an order\n\n`POST /close`\n\n{changes}\n\n{described}\n\n{table}"
+        (operation,) = read_operations(page, tmp_path / "page.md")
+        assert operation.document("a", "b", "en").description == described
+        assert any("losing" in block.text for block in operation.further_prose)
+
+
 @pytest.mark.parametrize("markup", ["`order_id`", "[orders](https://a.example/o)", "[orders]"])
 def test_long_description_does_not_end_in_open_markup(markup: str, tmp_path: Path) -> None:
     for length in range(289, 300):

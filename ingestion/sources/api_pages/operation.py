@@ -166,9 +166,12 @@ class PageOperation:
     def _description_block(self) -> MarkdownBlock:
         """The first block that describes the operation; an empty one if there is none.
 
-        It is a paragraph, or a list of one item below a label such as "简要描述".
+        It is a paragraph, or a list of one item below a label such as "简要描述". Entries of a changelog
+        describe changes.
         """
         for above, block in pairwise([MarkdownBlock("other", ""), *self.prose]):
+            if _CHANGELOG_LABEL.fullmatch(above.title or _label_of(above)):
+                continue
             is_item = block.kind == "list" and len(parse_list_items(block.text)) == 1
             if (block.kind == "paragraph" and _describes(block.text)) or (
                 is_item and _DESCRIPTION_LABEL.fullmatch(above.title or _label_of(above))
@@ -192,7 +195,8 @@ class PageOperation:
 def _describes(paragraph: str) -> bool:
     """Return whether a paragraph describes an operation.
 
-    Labels, calls, statements of required permissions and texts of up to 8 characters do not.
+    Labels, calls, statements of required permissions, entries of a changelog and texts of up to 8
+    characters do not.
     """
     text = text_of(paragraph)
     is_bold = _BOLD_LINE.fullmatch(paragraph.strip()) is not None
@@ -201,6 +205,7 @@ def _describes(paragraph: str) -> bool:
         len(text) > 8
         and not is_caption
         and not CALL.search(text)
+        and not _CHANGELOG_ENTRY.match(text)
         and not begins_with_permissions(paragraph)
     )
 
@@ -242,6 +247,15 @@ _PART_OF_WORD = re.compile(r"(?<=\s)[!-~]+\Z")
 _DESCRIPTION_LABEL = re.compile(
     r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
 )
+_CHANGELOG_LABEL = re.compile(
+    r"change ?log|(?:version|revision|change|release|update) history|release notes|what['’]s new"
+    r"|(?:更新|变更|修订|修改|版本|升级)(?:日志|记录|历史)|历史(?:版本|记录)",
+    re.IGNORECASE,
+)
+_CHANGELOG_ENTRY = re.compile(
+    r"(?:v?\d+(?:\.\d+)+|\d{4}([-/.])\d{1,2}\1\d{1,2})\s*(?:[-=]>|→|[:：](?!\d))", re.IGNORECASE
+)
+"""The start of a text about a change: a version or date, and an arrow or colon."""
 _BOLD_LINE = re.compile(r"\*\*[^*\n]+\*\*[:：]?")
 
 
