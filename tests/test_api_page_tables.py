@@ -471,3 +471,16 @@ def test_operation_is_named_after_its_heading_and_not_after_a_media_type(tmp_pat
         "boat!",
         "purge",
     ]
+
+
+def test_values_in_a_column_of_notes_keep_their_code_marks(tmp_path: Path) -> None:
+    page = (
+        "# 租船\n\n`POST /rent`\n\n| 名称 | 类型 | 描述 | 备注 |\n| --- | --- | --- | --- |\n"
+        "| view | string | 打开的页面 | `dock`:码头<br/>`map`:海图 &emsp; `log`:日志 |\n"
+        "| fuel | bool | 归还时是否检查船只<br/>还有没有油 | `-` |\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [each.description for each in operation.request_parameters] == [
+        "打开的页面。`dock`:码头；`map`:海图 `log`:日志",
+        "归还时是否检查船只 还有没有油",
+    ]

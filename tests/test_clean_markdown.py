@@ -161,6 +161,10 @@ def test_markup_is_converted(written: str, plain: str) -> None:
             "| 值 |\n| --- |\n| 枚举：`a`、b（默认） |\n| 甲、乙；完 |\n| - 甲：1 - 乙 |",
         ),
         (
+            "| 说明 |\n| --- |\n| 归还时是否检查船只<br/>还有没有油 |\n| 机动船<br>帆船 |\n| 返回船只的编号列表<br>无船时为 `[]` |",
+            "| 说明 |\n| --- |\n| 归还时是否检查船只 还有没有油 |\n| 机动船；帆船 |\n| 返回船只的编号列表；无船时为 `[]` |",
+        ),
+        (
             "| a |\n| --- |\n| A<br>- cat<br>- dog<br>B<br>- cow<br>- pig |\n| One of<br>- cat<br>&nbsp;- dog |\n| Is - or:<br>- cat. Meows<br>- dog |",
             "| a |\n| --- |\n| A: cat, dog; B: cow, pig |\n| One of: cat, dog |\n| Is - or: - cat. Meows - dog |",
         ),

@@ -19,6 +19,14 @@ _PUNCTUATION = re.compile(r"[，,、；;。：:]|\.(?=\s|\Z)")
 _SEPARATED_LINE = re.compile(r"[-*+•·]\s|\**[(（]")
 """The start of a line that needs no separator before it: an item of a list, or text in parentheses."""
 
+_WRAPPED_PHRASE = re.compile(
+    r"\s*[\u4e00-\u9fff、]{8,}\s*<br\s*/?>\s*[\u4e00-\u9fff、]+\s*", re.IGNORECASE
+)
+"""A cell with one line break in Chinese text without punctuation.
+
+The break may be in the middle of a phrase. The first line is longer than a value usually is.
+"""
+
 
 def has_chinese(text: str) -> bool:
     """Return whether `text` contains a Chinese character."""
@@ -76,10 +84,12 @@ def insert_name(template: str, name: str) -> str:
 def join_lines(cell: str) -> str:
     """Return the Markdown of a table cell with each `<br>` replaced by a semicolon.
 
-    No semicolon is added after punctuation, or before a list item or text in parentheses. A list whose
-    items contain no punctuation becomes an enumeration: "one of:<br>- cat<br>- dog" becomes
-    "one of: cat, dog".
+    No semicolon is added after punctuation, or before a list item or text in parentheses. A space replaces
+    a break that may be in the middle of a phrase. A list whose items contain no punctuation becomes an
+    enumeration: "one of:<br>- cat<br>- dog" becomes "one of: cat, dog".
     """
+    if _WRAPPED_PHRASE.fullmatch(cell):
+        return _LINE_BREAKS.sub(" ", cell)
     cell = _enumerate_items(cell)
     separator = "；" if has_chinese(cell) else "; "
 

@@ -209,14 +209,17 @@ class Columns:
         """Return the texts in the columns of `row` that are not in `read`, such as "Since: 2.0".
 
         `read` contains column indexes. A text is preceded by the title of its column, unless the title adds
-        nothing, as "Description" does. Row numbers and cells without information are left out.
+        nothing, as "Description" does. Code spans and absolute links are kept. Row numbers and cells
+        without information are left out.
         """
         skipped = frozenset(read)
-        cells = enumerate(zip(self._labels, map(text_of, row), strict=False))
+        cells = enumerate(zip(self._labels, map(description_of, row), strict=False))
         return [
             label_with(label, text) if label else text
             for index, (label, text) in cells
-            if index not in skipped and label is not None and not _NO_TEXT.fullmatch(text)
+            if index not in skipped
+            and label is not None
+            and not _NO_TEXT.fullmatch(text.strip("`"))
         ]
 
     @cached_property
