@@ -52,7 +52,8 @@ _HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTI
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
-_NAME_OF_IMAGE = re.compile(r"[\w.-]+", re.ASCII)
+_NAME_OF_IMAGE = re.compile(r"[A-Za-z0-9_.-]+|[\w.-]{1,10}")
+"""An `alt` text that only names an image: a single word, or up to 10 Chinese characters."""
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
 )
@@ -313,8 +314,8 @@ def is_alone_on_line(match: re.Match[str]) -> bool:
 def image_text(alt: str, *, is_alone: bool) -> str:
     """Return the text that replaces an image: its `alt` text; empty if this does not describe the image.
 
-    "image" and `a.png` are not descriptions. If the image is alone on its line (`is_alone`), a single word
-    such as `settings_page` is not a description either.
+    "image" and `a.png` are not descriptions. If the image is alone on its line (`is_alone`), a name such as
+    `settings_page` or 设置页面 is not a description either.
     """
     is_name = is_alone and _NAME_OF_IMAGE.fullmatch(alt.strip())
     return "" if is_name or _UNDESCRIBED.fullmatch(alt.strip()) else alt
