@@ -179,3 +179,13 @@ def test_name_in_backticks_in_the_url_of_a_component_is_a_placeholder(
     assert read_lines(page, tmp_path / "page.mdx") == [
         f"PUT {expected} Man a boat", "id!", "crew",
     ]  # fmt: skip
+
+
+def test_block_tag_gives_the_method_of_the_url_in_it(tmp_path: Path) -> None:
+    page = (
+        '# Man a boat\n\n{% request "put" %} /boats/{id}/crew {% endrequest %}\n\n'
+        "## Body parameters\n\n| Name | Type |\n| --- | --- |\n| crew | string |\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert (operation.method, operation.url) == ("PUT", "/boats/{id}/crew")
+    assert operation.document("a", "s", "en").description == ""

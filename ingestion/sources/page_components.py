@@ -3,7 +3,8 @@
 GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`. Until
 2021, it used `api-method` and tags whose names begin with `api-method`. The tag of an operation becomes a
 heading, followed by the method and URL. Block tags such as `{% hint %}` become MDX components. Tags that
-only arrange their content are removed.
+only arrange their content are removed. A tag of any name whose argument is a method, with a URL in it,
+becomes the method and URL.
 
 A component `<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` is followed by a table with
 the label "errors" and the columns `code` and `text`.
@@ -45,6 +46,12 @@ _TAG_WITH_TEXT = re.compile(
     r"(?P<text>[^{]{0,300}+)\{%[ \t]*+endapi-method-(?P=name)[ \t]*+%\}"
 )
 """A tag, and the tag after it that contains its summary or description."""
+_TAG_AROUND_URL = re.compile(
+    rf"\{{%[ \t]*+(?P<tag>[\w-]++)[ \t]++[\"']?(?P<method>{METHOD.pattern})[\"']?[ \t]*+%\}}"
+    r"\s*+(?P<url>(?:https?://|/)[^\s%]*+)\s*+\{%[ \t]*+end(?P=tag)[ \t]*+%\}",
+    re.IGNORECASE,
+)
+"""A URL in a block tag whose argument is a method: `{% call "put" %} /boats {% endcall %}`."""
 _REMOVED_TAGS = re.compile(
     r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
 )
@@ -62,9 +69,15 @@ def replace_gitbook_tags(text: str) -> str:
         return text
     replacer = _TagReplacer()
     return "".join(
-        part if is_code else replace_outside_code(_TAG, replacer.replace, part)
+        part
+        if is_code
+        else replace_outside_code(_TAG, replacer.replace, _TAG_AROUND_URL.sub(_call, part))
         for is_code, part in split_code(_TAG_WITH_TEXT.sub(_with_text, text))
     )
+
+
+def _call(match: re.Match[str]) -> str:
+    return f"`{match['method'].upper()} {match['url']}`"
 
 
 def _with_text(match: re.Match[str]) -> str:
