@@ -495,3 +495,16 @@ def test_values_follow_the_words_that_announce_them(tmp_path: Path) -> None:
     bodies = "\n".join(section.body for section in sections)
     assert "How to moor. The modes are: `bow` first; `stern` last |" in bodies
     assert [each.description[-4:] for each in operation.request_parameters] == ["are:", ""]
+
+
+def test_name_of_a_field_in_a_listed_array_has_brackets(tmp_path: Path) -> None:
+    page = (
+        "# List boats\n\n`GET /boats`\n\n## Parameters\n\n- `crew` (array of objects): The crew.\n"
+        "  - `age` (integer): At least 18.\n\n"
+        '## Response\n\n```json\n{\n  "boats": [ // all boats\n    {\n      "id": 1, // the number\n'
+        '      "tags": ["red"] // its tags\n    }\n  ]\n}\n```\n'
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    bodies = [section.body for section in api_sections(operation.document("a", "s", "en"))]
+    for name in ("crew", "crew[].age", "boats", "boats[].id", "boats[].tags"):
+        assert any(f"| {name} |" in body for body in bodies), name

@@ -286,11 +286,13 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     about = without_final_mark(text_of(rest)).strip(_PUNCTUATION)
     if (last := text_of(rest)[-1:]) in (":", "："):
         about += last  # it may announce the values below; see `_with_values`
+    type_text = ", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip()))
     return Parameter(
         name=text_of(match["name"]),
-        type=", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip())),
+        type=type_text,
         required=mark,
         description="; ".join(filter(None, [*limits, about])),
+        dimensions=dimensions_of(type_text),
         location=location,
     )
 
