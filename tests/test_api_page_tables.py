@@ -484,3 +484,16 @@ def test_values_in_a_column_of_notes_keep_their_code_marks(tmp_path: Path) -> No
         "打开的页面。`dock`:码头；`map`:海图 `log`:日志",
         "归还时是否检查船只 还有没有油",
     ]
+
+
+@pytest.mark.parametrize("titles", ["类型 | 描述", "描述 | 类型"], ids=["right", "swapped"])
+def test_types_below_the_title_of_descriptions_are_types(titles: str, tmp_path: Path) -> None:
+    page = (
+        f"# 租船\n\n`POST /rent`\n\n| 名称 | {titles} | 必填 |\n| --- | --- | --- | --- |\n"
+        "| boat | String | 船的编号 | 是 |\n| days | Array[int] | 租期 | 否 |\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [(each.type, each.description) for each in operation.request_parameters] == [
+        ("String", "船的编号"),
+        ("Array[int]", "租期"),
+    ]

@@ -243,7 +243,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
 
     A column of marks such as `required` is recognised by its cells, whatever its title. In a table with
     types and such marks, names in the first column are recognised by their form, if no title announces
-    names.
+    names. If the titles of types and descriptions are in the wrong order, the cells decide.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -262,9 +262,24 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     may_be_names = "name" not in at and "type" in at and has_marks and 0 not in at.values()
     if may_be_names and rows and _count_identifiers(rows, 0) == len(rows):
         at["name"] = 0
-    return Columns(at, header)
+    return Columns(_with_types(at, rows), header)
 
 
+def _with_types(at: dict[str, int], rows: TableRows) -> dict[str, int]:
+    """Return the kinds of columns. If only the descriptions are types, they are swapped with the types."""
+    kinds = at.get("type", -1), at.get("description", -1)
+    are_types = [index >= 0 and _all_cells(rows, index, _TYPE) for index in kinds]
+    if min(kinds) < 0 or are_types != [False, True]:
+        return at
+    return at | {"type": kinds[1], "description": kinds[0]}
+
+
+_TYPE = re.compile(
+    r"(?:string|int(?:eger|32|64)?|long|number|float|double|decimal|bool(?:ean)?|object|array|list|map)"
+    r"(?:[<\[(].*)?",
+    re.IGNORECASE,
+)
+"""A cell that contains only a type."""
 _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 
 
