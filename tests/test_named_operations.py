@@ -11,9 +11,14 @@ from runnables.classification.classify import classify_by_rules
 from runnables.classification.topic_gate import CLEARLY_OFF_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.extract_details import extract_details
 from runnables.question.query_analysis import Glossary
-from runnables.retrieval.exact_search import DEFINED, definition_strength
-from runnables.retrieval.named_operations import chunks_by_name, chunks_by_path, is_at_path
-from schemas.question import StructuredQuestion
+from runnables.retrieval.exact_search import DEFINED, definition_strength, missing_identifiers
+from runnables.retrieval.named_operations import (
+    chunks_by_name,
+    chunks_by_path,
+    chunks_of_compared_apis,
+    is_at_path,
+)
+from schemas.question import Filters, StructuredQuestion
 from schemas.settings import read_settings
 from tests.chunks import page
 from tests.collections import open_collection, write
@@ -125,6 +130,44 @@ def test_path_may_lack_the_segments_that_all_urls_of_its_source_share(tmp_path: 
         structured = classified(opened, "which fields does GET /parcels have")
     assert found == [{"/depot/parcels"}, {"/depot/vans"}]
     assert structured.api_url == "/depot/parcels"
+
+
+LEASES = {
+    "Read a lease": ("GET", "/leases/:id"),
+    "Renew a lease": ("PUT", "/leases/renew/:lease_id"),
+    "Create a note": ("PUT", "/notes"),
+    "Delete a note": ("DELETE", "/notes/:kind/:number"),
+}
+
+
+@pytest.fixture(scope="module")
+def leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
+    settings = read_settings(milvus_uri=str(tmp_path_factory.mktemp("store") / "milvus.db"))
+    chunks = [
+        chunk.model_copy(update={"kind": "request_url"})
+        for name, (method, url) in LEASES.items()
+        for chunk in page(name, f"- URL: `{url}`\n- Method: `{method}`", api_name=name, api_url=url)
+    ]
+    with closing(open_collection(settings, "embedded")) as opened:
+        write(opened, chunks)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["renew", "renew/:lease_id", "renew/:id", "renew/{id}", "renew/<id>", "renew/7f3a"],
+)
+def test_parameter_of_a_path_may_be_missing_or_written_in_any_way(
+    leases: Collection, path: str
+) -> None:
+    details = extract_details(f"what does PUT /leases/{path} do?")
+    assert {c.api_name for c in chunks_by_path(leases, details.paths[0])} == {"Renew a lease"}
+    assert missing_identifiers(leases, details, Filters()) == []
+
+
+def test_methods_of_a_path_are_also_those_with_further_parameters(leases: Collection) -> None:
+    compared = chunks_of_compared_apis(leases, extract_details("which methods has /notes?"))
+    assert {chunk.api_name for chunk in compared} == {"Create a note", "Delete a note"}
 
 
 def test_operation_id_is_defined_by_its_document_or_line() -> None:

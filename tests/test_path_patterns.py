@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from runnables.retrieval.path_patterns import matching_patterns
+from runnables.retrieval.path_patterns import (
+    count_segments_before_parameters,
+    matching_patterns,
+)
 from tests.small_platform import quoted_page
 
 FURTHER_ROWS = "\n".join(
@@ -118,3 +121,39 @@ def test_missing_path_does_not_hide_a_page_about_the_status(tmp_path: Path) -> N
 def test_missing_path_alone_is_not_answered(tmp_path: Path) -> None:
     answer = quoted_page(tmp_path, STOPPED, "what is /lift/tools/lamps?")
     assert answer == "The documentation of Acme does not contain `/lift/tools/lamps`."
+
+
+VISITS = """
+# Visits
+
+The page `/visits/today/:floor` shows visits to a floor.
+"""
+
+
+def test_path_in_prose_may_lack_its_parameter(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, VISITS, "what does the page /visits/today show?")
+    assert "shows visits to a floor" in answer
+    assert "does not contain" not in answer
+
+
+@pytest.mark.parametrize("parameter", [":id", "{id}", "<id>", "7f3a"])
+def test_path_with_a_parameter_is_missing_however_it_is_written(
+    tmp_path: Path, parameter: str
+) -> None:
+    answer = quoted_page(tmp_path, VISITS, f"what does GET /visits/keys/{parameter} return?")
+    assert f"does not contain `/visits/keys/{parameter}`" in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "url", "expected"),
+    [
+        ("/orders/search", "/orders/search/{term}", 2),
+        ("/v2/orders", "/orders/{id}/{item}", 1),
+        ("/orders", "/orders", 0),
+        ("/orders/42", "/orders/{id}", 0),
+        ("/shops/orders", "/orders/{id}", 0),
+        ("/orders", "/{a}/{b}", 0),
+    ],
+)
+def test_segments_before_the_parameters_are_counted(path: str, url: str, expected: int) -> None:
+    assert count_segments_before_parameters(path, url) == expected

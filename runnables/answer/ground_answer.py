@@ -167,7 +167,12 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
         sentences = [not_covered_sentence(platform_info, state["question"])]
-    nearest = list(_pages(state["chunks"]).values())[:MAX_NEAREST_PAGES]
+    pages: dict[tuple[str, str], Page] = {}
+    for url, page in _pages(
+        state["chunks"]
+    ).items():  # an operation may have a URL with an anchor too
+        pages.setdefault((page.title, strip_anchor(url)), page)
+    nearest = list(pages.values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 
 

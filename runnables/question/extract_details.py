@@ -26,8 +26,8 @@ JsonObject = dict[str, JsonValue]
 _JSON_OBJECT = TypeAdapter(JsonObject)
 
 URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
-_SEGMENT = r"[A-Za-z0-9_.{}-]+(?::[A-Za-z0-9_.{}-]+)*"
-"""A segment of a path, such as `{id}` and `urn:acme:orders`."""
+_SEGMENT = r"(?::?[A-Za-z0-9_.{}-]+(?::[A-Za-z0-9_.{}-]+)*|<[A-Za-z][A-Za-z0-9_.-]{0,60}>)"
+"""A segment of a path, such as `{id}`, `:id`, `<id>` and `urn:acme:orders`."""
 _PATH = re.compile(
     r"(?<![A-Za-z0-9_/.:-])"
     rf"(?:/(?=[A-Za-z]){_SEGMENT}(?:/{_SEGMENT})*|[A-Za-z][A-Za-z0-9_.-]*(?:/{_SEGMENT}){{2,}})/?"

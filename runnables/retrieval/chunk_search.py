@@ -296,8 +296,12 @@ def _class_name(identifier: str) -> str:
 
 
 def _contains_part(text: str, identifier: str) -> bool:
-    """Return whether `text` contains `identifier`, alone or in a hyphenated name such as `400-CODE`."""
-    return re.search(rf"(?<![\w./]){re.escape(identifier)}(?![\w/])", text) is not None
+    """Return whether `text` contains `identifier`, alone or in a hyphenated name such as `400-CODE`.
+
+    A path may also have a base path before it, and a parameter after it: `/orders` in `/v2/orders/{id}`.
+    """
+    before = "" if identifier.startswith("/") else r"(?<![\w./])"
+    return re.search(rf"{before}{re.escape(identifier)}(?!\w|/\w)", text) is not None
 
 
 def find_named_api_chunks(

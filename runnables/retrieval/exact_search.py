@@ -272,7 +272,9 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
         return len(chunks) == SEARCH_DEPTH or any(
             has_flag(chunk.body, identifier) for chunk in chunks
         )
-    if not word or collection.search_hits(word, 1, filters=filters):
+    # Of a path with a parameter in braces, only the part after the brace or in it is indexed as a word.
+    is_word = not ("/" in identifier and "{" in identifier)
+    if not word or (is_word and collection.search_hits(word, 1, filters=filters)):
         return True
     if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))

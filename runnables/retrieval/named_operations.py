@@ -9,7 +9,11 @@ from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.words import contains_name, split_words, stem
 from runnables.question.needs import needs_of
-from runnables.retrieval.path_patterns import api_url_candidates, count_matching_segments
+from runnables.retrieval.path_patterns import (
+    api_url_candidates,
+    count_matching_segments,
+    count_segments_before_parameters,
+)
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
@@ -129,13 +133,19 @@ def chunks_of_compared_apis(collection: Collection, details: ExtractedDetails) -
 
     A question about a difference compares the APIs whose operation ids or names it contains. Here, a name
     may consist of one word. A question that asks for the HTTP methods of a path compares the APIs at this
-    path, of which only the addresses and the prose are returned.
+    path, of which only the addresses and the prose are returned. If there is only one, the APIs at this
+    path with further parameters are also compared.
 
     This function blocks: call it in a worker thread.
     """
     text, chunks = details.text, list[Chunk]()
     if asks_for_methods(details):
         found = _chunks_with_any_method(collection, details.paths[0])
+        if len({chunk.document_key for chunk in found}) == 1:
+            urls = sorted({entry.api_url for entry in collection.catalogue()})
+            path = details.paths[0]
+            longer = [url for url in urls if count_segments_before_parameters(path, url)]
+            found += collection.chunks_by_api(longer, [])
         chunks = [chunk for chunk in found if chunk.kind in ("request_url", "prose")]
     elif "difference" in needs_of(text):
         chunks = _chunks_by_operation_id(collection, text)
@@ -203,6 +213,8 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     """Return the chunks of the APIs at `path`, whatever their HTTP method.
 
     An API whose URL equals the path, or a suffix of it, takes precedence over an API with placeholders.
+    An API whose last parameters the path lacks, such as `/orders/search/{term}` for `/orders/search`, takes
+    precedence if fewer segments of all others equal those of the path.
     """
     if chunks := collection.chunks_by_api(api_url_candidates(path), []):
         longest = max(len(chunk.api_url) for chunk in chunks)
@@ -210,12 +222,17 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
     segments = path.count("/")
 
-    def match(url: str) -> tuple[int, int]:
-        """Return the number of equal segments, and the negated difference in the number of segments."""
-        return count_matching_segments(path, url), -abs(url.count("/") - segments)
+    def match(url: str) -> tuple[int, bool, int]:
+        """Return the number of equal segments, and further values by which equal numbers are compared.
+
+        These are whether the path has all parameters, and the negated difference in the number of segments.
+        """
+        difference = -abs(url.count("/") - segments)
+        whole = count_matching_segments(path, url), True, difference
+        return max(whole, (count_segments_before_parameters(path, url), False, difference))
 
     matches = {url: match(url) for url in urls}
-    best = max(matches.values(), default=(0, 0))
+    best = max(matches.values(), default=(0, True, 0))
     found = [url for url, each in matches.items() if each == best] if best[0] else []
     return collection.chunks_by_api(found or _below_common_segments(collection, path), [])
 

@@ -94,6 +94,23 @@ def count_matching_segments(path: str, url: str) -> int:
     return _count_equal_segments(expected, given)
 
 
+@lru_cache(maxsize=20_000)
+def count_segments_before_parameters(path: str, url: str) -> int:
+    """Return the number of segments of `path` that equal those of `url` before its last parameters.
+
+    For example, the number is 2 for the path `/orders/search` and the URL `/orders/search/{term}`. It is 0
+    if `url` does not end with a parameter, or if `path` differs from the segments before the parameters.
+    Either of the two may begin with a base path such as `/v2`.
+    """
+    expected, given = _segments(url), _segments(path.split("?")[0])
+    if not _PLACEHOLDER.fullmatch(expected[-1]):
+        return 0
+    while expected and _PLACEHOLDER.fullmatch(expected[-1]):
+        expected = expected[:-1]
+    is_at_end = _is_base(given[: -len(expected)]) if expected else False
+    return count_matching_segments(path, "/".join(expected)) if is_at_end else 0
+
+
 def matching_patterns(text: str, path: str) -> list[str]:
     """Return the patterns in `text`, in lower case, that match the whole `path`.
 
