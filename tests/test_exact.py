@@ -116,6 +116,8 @@ def test_identifier_alone_finds_its_page_first(
         ("well-known facts", ["well-known"]),
         ("which calls, e.g. for refunds in the U.S., run at 3 p.m.?", []),
         ("HTTP 403 error", ["403"]),
+        ("2026/07/03 12:00:00,123 HTTP error: 403", ["403"]),
+        ("2026-07-03T12:00:00.123+0800 error", []),
         ("403 items", []),
         ("what does 402 mean", ["402"]),
         ("402 是什么意思", ["402"]),

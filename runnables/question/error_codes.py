@@ -12,6 +12,14 @@ ERROR_CODE = re.compile(
 )
 """A code (see `error_codes`). A dash and its message may follow: `50036-电子凭证已过期`."""
 
+_TIMESTAMP = re.compile(
+    r"(?<![\w/.-])(?:(?:\d{4}[/-]\d{1,2}[/-]\d{1,2}|\d{1,2}/(?:\d{1,2}|[A-Z][a-z]{2})/\d{4})"
+    r"(?:[T:\s]\s?\d{1,2}:\d\d(?::\d\d)?)?|\d{1,2}:\d\d:\d\d)"
+    r"(?:[.,]\d{1,9})?(?:Z|\s?[+-]\d\d:?\d\d)?(?![\w/])",
+    re.ASCII,
+)
+"""Matches a date, a time with seconds, or both, as in a log: `2024/05/01 10:00:00,123 +0800`."""
+
 _ERROR_BEFORE = re.compile(
     r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
     r"|(?<![A-Za-z_])(?:(?:err(?:or)?|return|result|status|failure)[ _-]?(?:codes?|no|number)?"
@@ -163,11 +171,18 @@ def error_codes(text: str) -> list[str]:
     - capitals and then digits, such as `BIL-0017`, `BIL0017` or `SMS-UP-432`
     - in JSON, a word with a capital as the value of a key such as `err_code`: `ORDERPAID`, `NoApp`
     - lower-case words joined by `_` in the context of an error (see `lower_case_codes`)
+
+    The numbers in dates and times are no codes.
     """
-    codes: list[str] = ERROR_CODE.findall(text)
+    codes: list[str] = ERROR_CODE.findall(without_timestamps(text))
     values = (value for value in _VALUE_OF_CODE_KEY.findall(text) if not value.islower())
     others = [*filter(is_specific_code, values), *lower_case_codes(text)]
     return [*codes, *(code for code in dict.fromkeys(others) if code not in codes)]
+
+
+def without_timestamps(text: str) -> str:
+    """Return `text` without dates and times such as `2024/05/01 10:00:00`, as they are in logs."""
+    return _TIMESTAMP.sub(" ", text)
 
 
 def named_error_code(text: str) -> str | None:
@@ -176,6 +191,7 @@ def named_error_code(text: str) -> str | None:
     Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means.
     Other codes may be years, amounts or ids.
     """
+    text = without_timestamps(text)
     for match in ERROR_CODE.finditer(text):
         before, after = text[max(match.start() - 30, 0) : match.start()], text[match.end() :]
         is_number = match[0].lstrip("-").isdigit()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
-from runnables.question.error_codes import error_codes
+from runnables.question.error_codes import error_codes, without_timestamps
 from runnables.question.extract_details import command_flags, extract_details
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
@@ -278,10 +278,10 @@ def extract_identifiers(question: str) -> list[str]:
 
     Identifiers are error codes, paths, flags such as `--draft`, and names with `_`, `.`, `-` or an inner
     capital. In a question about errors, short numbers such as 404 and -1 are codes. Numbers are also codes
-    if they are hexadecimal, negative or after the name of a code. A plain word can be an identifier, such
-    as `sign` in "what is sign?".
+    if they are hexadecimal, negative or after the name of a code, but not in dates and times. A plain word
+    can be an identifier, such as `sign` in "what is sign?".
     """
-    text = _URL_OR_EMAIL.sub(" ", question)
+    text = without_timestamps(_URL_OR_EMAIL.sub(" ", question))
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
     names = [
         *error_codes(text),
