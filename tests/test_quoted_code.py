@@ -59,6 +59,17 @@ def test_import_statement_does_not_answer_a_question_about_imports(tmp_path: Pat
     assert "an import is done" in text.partition("[1]")[0]
 
 
+def test_pasted_command_is_not_answered_with_the_same_command(tmp_path: Path) -> None:
+    page = (
+        "# Lockers\n\n## Release a locker\n\nThe items inside stay. The keys of the locker are removed too.\n\n"
+        "### Sample request\n\n```sh\n$ curl \\\n    --request PUT \\\n"
+        "    http://127.0.0.1:7700/v1/locker/release/my-locker-id\n```\n"
+    )
+    command = "curl --request PUT http://127.0.0.1:7700/v1/locker/release/my-locker-id"
+    text = quoted_page(tmp_path, page, f"{command} does that also remove its keys?")
+    assert "keys of the locker are removed too" in text
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -7,6 +7,8 @@ such as `**Java**` with code, and so on. Each label with its code is called a ta
 import re
 from collections.abc import Iterator, Sequence, Set
 
+from rapidfuzz import fuzz
+
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words, stem
 from runnables.answer.segments import Segment
@@ -14,6 +16,12 @@ from runnables.retrieval.query_terms import QueryTerms
 
 MIN_TABS = 2
 """Minimum number of consecutive labels, each followed by code, that count as tabs."""
+
+MIN_COMMAND_SIMILARITY = 95
+"""Minimum similarity, 0 to 100, at which a question contains a command of the documents."""
+
+_LINE_BREAK = re.compile(r"[\s\\]+")
+"""Spaces and line breaks in a command, which may have a backslash before them."""
 
 _NOT_WORDS = re.compile(
     r"^[ \t]*(?:from[ \t]+\S+[ \t]+)?(?:import|export|require|using|package)\b"
@@ -47,6 +55,27 @@ def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[S
         if named:
             others.update(index for tab in tabs if tab not in named for index in tab)
     return [segment for index, segment in enumerate(segments) if index not in others]
+
+
+def without_pasted_commands(segments: Sequence[Segment], question: str) -> list[Segment]:
+    """Return `segments` without the curl commands that `question` contains: the asker knows them.
+
+    A command may be broken into lines in another way, and have slightly different values.
+    """
+    pasted = _as_line(question)
+    if "curl " not in pasted:
+        return list(segments)
+    return [each for each in segments if each.kind != "code" or not _is_pasted(each.text, pasted)]
+
+
+def _is_pasted(code: str, question: str) -> bool:
+    command = _as_line("\n".join(code.splitlines()[1:-1]))  # without the fence
+    is_pasted = fuzz.partial_ratio(command, question) >= MIN_COMMAND_SIMILARITY
+    return is_pasted and command.startswith("curl ") and len(command) <= len(question)
+
+
+def _as_line(text: str) -> str:
+    return _LINE_BREAK.sub(" ", text).strip("$> ")
 
 
 def unasked_code(

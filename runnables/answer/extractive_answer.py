@@ -19,7 +19,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
 from runnables.answer.candidate import Candidate
-from runnables.answer.code_segments import without_other_tabs
+from runnables.answer.code_segments import without_other_tabs, without_pasted_commands
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.missing_fields import sent_fields, with_missing_fields
@@ -257,10 +257,12 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the chunks that have quotable segments as candidates, in the same order."""
     retrieved, language = _candidate_chunks(state), state["question"].language
+    question = details_of(state["question"]).question
     scores = dict(zip((r.chunk.id for r in retrieved), relative_scores(retrieved), strict=True))
     rank = 0
     for chunk in chunks:
-        if segments := _quotable(chunk, split_chunk(chunk, language)):
+        segments = _quotable(chunk, split_chunk(chunk, language))
+        if segments := without_pasted_commands(segments, question):
             shown = without_other_tabs(segments, terms)
             version = state["versions"].asked_name_of(chunk)
             yield Candidate(chunk, terms, rank, scores[chunk.id], shown, version=version)
