@@ -478,6 +478,9 @@ LOCKER = """# 打开柜门
         ('POST /v1/lockers/7/open {"mode": "code"} 开门还缺什么参数？', ["pin", "light", "owner", "courier"]),
         ('POST /v1/lockers/7/open {"mode": "x", "owner": {}} 少了什么', ["pin", "owner.id", "owner.phone", "light", "courier"]),
         ('/v1/lockers/7/open {"pin": "1"} what is missing?', ["mode", "light", "owner", "courier"]),
+        ('POST /v1/lockers/7/open {"light": true} 取件码，还缺什么？', ["mode", "pin", "owner", "courier"]),
+        ('POST /v1/lockers/7/open {"light": true} 哪里错了？', ["mode", "light"]),
+        ('what is wrong with /v1/lockers/7/open {"light": true}', ["mode", "light"]),
     ],
 )  # fmt: skip
 def test_missing_fields_of_a_pasted_request_are_quoted(

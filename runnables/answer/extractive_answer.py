@@ -22,7 +22,7 @@ from runnables.answer.candidate import Candidate
 from runnables.answer.code_segments import without_other_tabs, without_pasted_commands
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
-from runnables.answer.missing_fields import sent_fields, with_missing_fields
+from runnables.answer.missing_fields import asks_for_missing, sent_fields, with_missing_fields
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     RankedPassage,
@@ -179,8 +179,13 @@ def _complete(
         for passage in chosen
         for each in (passage, *text_after_pasted_code(passage, collection, language))
     ]
-    if sent := sent_fields(details_of(state["question"])):
-        quoted = [with_missing_fields(passage, terms, sent, language) for passage in quoted]
+    details = details_of(state["question"])
+    if sent := sent_fields(details):
+        is_wrong = not asks_for_missing(details)
+        quoted = [
+            with_missing_fields(passage, terms, sent, language, only_required=is_wrong)
+            for passage in quoted
+        ]
     passages = list(_without_repeats(quoted))
     complete = [
         passage

@@ -1,4 +1,7 @@
-"""Quotes the fields that a pasted request lacks, for questions such as "what is missing here?"."""
+"""Quotes the fields that a pasted request lacks, for questions such as "what is missing here?".
+
+For a question such as "what is wrong here?", only the required fields are quoted before the other rows.
+"""
 
 import re
 from collections.abc import Iterator, Set
@@ -20,6 +23,11 @@ _ASKS_FOR_MISSING = re.compile(
     r"|\b(?:missing|lacks?|lacking|omit(?:s|ted)?|left out|for[gy]ot(?:ten)?|what else)\b",
     re.IGNORECASE,
 )
+_ASKS_WHAT_IS_WRONG = re.compile(
+    r"(?:哪里|哪儿|什么地方|怎么)(?:有)?(?:错|不对|问题)|(?:错|问题)(?:出)?在哪|有(?:什么|啥)(?:问题|错)"
+    r"|\bwhat(?:['’]?s|\s+is)\s+(?:the\s+)?(?:wrong|problem|mistake|error)\b|\bis\s+\w+\s+wrong\b",
+    re.IGNORECASE,
+)
 _CONDITION = re.compile(
     r"(?<![非不])必[填选须传要需]|[二三]选一|其一|\b(?:required|mandatory|must|either|one of)\b",
     re.IGNORECASE,
@@ -30,14 +38,18 @@ _PLACEHOLDER = re.compile(r"\{([^{}/]+)\}")
 
 
 def sent_fields(details: ExtractedDetails) -> frozenset[str]:
-    """Return the names of the fields in a pasted request, if the question asks what the request lacks.
+    """Return the names of the fields in a pasted request, if the question asks what is missing or wrong.
 
     The names are dotted, without `[]`, and in lower case: `owner.id`. The result is empty for all other
     questions.
     """
-    if not details.request_param or not _ASKS_FOR_MISSING.search(details.prose):
-        return frozenset()
-    return frozenset(_names_in(details.request_param, ""))
+    is_asked = asks_for_missing(details) or _ASKS_WHAT_IS_WRONG.search(details.prose)
+    return frozenset(_names_in(details.request_param, "") if is_asked else ())
+
+
+def asks_for_missing(details: ExtractedDetails) -> bool:
+    """Return whether the question contains a request and asks what the request lacks."""
+    return bool(details.request_param and _ASKS_FOR_MISSING.search(details.prose))
 
 
 def _names_in(value: JsonValue, parent: str) -> Iterator[str]:
@@ -51,15 +63,21 @@ def _names_in(value: JsonValue, parent: str) -> Iterator[str]:
 
 
 def with_missing_fields(
-    passage: RankedPassage, terms: QueryTerms, sent: Set[str], language: Language
+    passage: RankedPassage,
+    terms: QueryTerms,
+    sent: Set[str],
+    language: Language,
+    *,
+    only_required: bool = False,
 ) -> RankedPassage:
     """Return the passage with the request fields that are not in `sent` instead of the fields that it has.
 
-    Required fields come first, also those that are required under a condition. Of all others, and if the
+    Required fields come first, then those that are required under a condition. Of all others, and if the
     passage would be too long, those with words of the question are preferred. Path parameters are left out,
     because their values are in the pasted URL, and so are the fields of objects that are missing
     themselves. Labels such as "required" are in `language`. Without any other field, and for other
-    sections, the passage is returned unchanged.
+    sections, the passage is returned unchanged. With `only_required`, the required fields come before the
+    fields that the passage has.
     """
     chunk = passage.chunk
     if chunk.kind != "request_parameters":
@@ -67,7 +85,14 @@ def with_missing_fields(
     in_path = frozenset(map(str.lower, _PLACEHOLDER.findall(chunk.api_url)))
     segments = split_chunk(chunk, language)
     missing = list(filter(partial(_is_missing, sent=sent | in_path), segments))
-    missing.sort(key=lambda each: (not _is_needed(each), -terms.weight(terms.found_in(each.text))))
+    if only_required:
+        required = [each for each in missing if _optionality(each) == 0]
+        others = [each for each in passage.segments if each not in required]
+        missing = [*required, *others] if required else []
+    else:
+        missing.sort(
+            key=lambda each: (_optionality(each), -terms.weight(terms.found_in(each.text)))
+        )
     lengths = accumulate(len(segment.text) for segment in missing)
     kept = [each for each, end in zip(missing, lengths, strict=True) if end <= MAX_CHARS]
     return replace(passage, segments=kept or missing[:1] or passage.segments)
@@ -79,7 +104,9 @@ def _is_missing(segment: Segment, sent: Set[str]) -> bool:
     return segment.kind == "row" and name not in sent and (not parent or parent in sent)
 
 
-def _is_needed(segment: Segment) -> bool:
-    """Return whether the row says that its field is required, perhaps under a condition."""
+def _optionality(segment: Segment) -> int:
+    """Return 0 for the row of a required field, 1 if it is required under a condition, otherwise 2."""
     cells = [cell for _, cell in segment.cells]
-    return any(map(is_required_text, cells[2:3])) or any(map(_CONDITION.search, cells[2:]))
+    if segment.is_required or any(map(is_required_text, cells[2:3])):
+        return 0
+    return 1 if any(map(_CONDITION.search, cells[2:])) else 2
