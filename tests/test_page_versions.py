@@ -173,6 +173,8 @@ def test_versions_share_a_path() -> None:
         ("# Ship\n\n**Warning**\n\nThis endpoint is deprecated.", True),
         ("# Ship (deprecated)\n\nShips an order.", True),
         ("# 发货\n\n> 该接口已废弃。", True),
+        ("-> **Acme 2.1 deprecates the legacy keys.** Use tokens.\n\n# Keys", True),
+        ("# Ship\n\nThe call that deprecates the order must be signed.", False),
         ("# Ship\n\nDeprecated parameters are listed below.", False),
         ("# Ship\n\n## Old fields\n\nDeprecated.", False),
         ("# Ship\n\nShips an order.", False),
