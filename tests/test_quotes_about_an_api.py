@@ -602,3 +602,26 @@ def test_status_of_one_of_several_operations_has_no_high_confidence(tmp_path: Pa
     vans = {"get": {"summary": "List vans", "responses": {"200": {"description": "The vans"}}}}
     paths = CONFLICTS | {"/vans/list": vans}
     assert depot(tmp_path, paths, "vans return 400").confidence != "high"
+
+
+def shelf_page(count: int, chars: int) -> str:
+    rows = "\n".join(
+        f"| part_{i} | String | No | {'About this part of a shelf. ' * (chars // 28)} |"
+        for i in range(count)
+    )
+    return (
+        "# Build a shelf\n\n`POST /v1/shelves`\n\nBuilds a shelf.\n\n## Request parameters\n\n"
+        f"| Name | Type | Required | Description |\n| --- | --- | --- | --- |\n{rows}\n"
+    )
+
+
+def test_parameters_that_are_not_quoted_are_listed_with_their_names(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, shelf_page(20, 140), "which parameters does Build a shelf have?")
+    assert all(f"`part_{i}`" in answer for i in range(20))
+    assert "| `part_19` |" not in answer
+
+
+def test_single_parameter_is_not_left_out(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, shelf_page(7, 112), "which parameters does Build a shelf have?")
+    assert all(f"| `part_{i}` |" in answer for i in range(7))
+    assert "…" not in answer

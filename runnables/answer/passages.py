@@ -143,8 +143,11 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
         chosen[index] = length
         return True
 
-    for index in [anchor, *(_further_rows(candidate, anchor) if is_row else ())]:
-        add(index)
+    rows = [anchor, *(_further_rows(candidate, anchor) if is_row else ())]
+    dropped = [index for index in rows if not add(index)]
+    if len(dropped) == 1 and len(segments[dropped[0]].text) <= MAX_CHARS // 3:
+        # Not counted: a single row is hardly longer than the mark of its absence.
+        chosen[dropped[0]] = 0
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):

@@ -34,6 +34,9 @@ _ITEM_FENCE = re.compile(
 
 _BLANK_END = re.compile(r"(?:\n[ \t>]*)+\Z")
 
+MIN_LISTED_ROWS = 3
+"""Minimum number of quoted parameters of a question that probably asks for all parameters."""
+
 QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
 
@@ -94,7 +97,10 @@ class _Quoter:
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk
-        steps = [(text, each.chunk) for each in passages for text in _section_texts(each)]
+        lists_rest = "parameter" in self._needs
+        steps = [
+            (text, each.chunk) for each in passages for text in _section_texts(each, lists_rest)
+        ]
         steps = _without_repeated_description(steps)
         document = self._collection.chunks_of_document(first.document_id, first.source)
         sections = {chunk.kind: chunk for chunk in reversed(document)}  # the first of each kind
@@ -152,16 +158,21 @@ def _as_line(text: str) -> str:
     return " ".join(plain_text(text).split())
 
 
-def _section_texts(passage: RankedPassage) -> list[str]:
-    """Return the texts of a passage of an API; prose begins with its heading, such as "Notes"."""
+def _section_texts(passage: RankedPassage, lists_rest: bool) -> list[str]:
+    """Return the texts of a passage of an API; prose begins with its heading, such as "Notes".
+
+    With `lists_rest`, the names of parameters that are left out follow a table (see `_names_of_rest`).
+    """
     chunk = passage.chunk
-    texts = _block_texts(passage.segments, MAX_QUOTED_CHARS)
+    texts = _block_texts(passage.segments, MAX_QUOTED_CHARS, lists_rest=lists_rest)
     if chunk.kind == "prose" and chunk.section not in ("", chunk.api_name):
         texts[:1] = [f"**{chunk.section}**\n\n{text}" for text in texts[:1]]
     return texts
 
 
-def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
+def _block_texts(
+    segments: Sequence[Segment], max_chars: int, *, lists_rest: bool = False
+) -> list[str]:
     """Return the texts of the blocks of `segments`, as many as fit into `max_chars` characters.
 
     A block is a paragraph, a table, a list or code. Its text begins with the paragraph that introduces it,
@@ -176,7 +187,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
         if kind == "item":
             blocks = [list_item(f"{s.number}.", s.text) for s in group]
         elif kind == "row":
-            blocks = [_table(group)]
+            blocks = [_table(group) + (_names_of_rest(group) if lists_rest else "")]
         else:
             separator = "\n" if kind == "bullet" else " "
             blocks = [separator.join(s.text for s in group)]
@@ -204,9 +215,21 @@ def _table(rows: Sequence[Segment]) -> str:
     titles = [max(title for title, _ in column) for column in columns]
     cells = zip(*([cell.replace("|", "\\|") for _, cell in c] for c in columns), strict=True)
     lines = [titles, ["---"] * len(titles), *cells]
-    if rows[0].table_rows > len(rows) > (0 if rows[0].is_parameter else 1):
+    if len(rows[0].table_names) > len(rows) > (0 if rows[0].is_parameter else 1):
         lines.append(["…"] + [""] * (len(titles) - 1))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _names_of_rest(rows: Sequence[Segment]) -> str:
+    """Return a line with the names of the parameters that are left out after `rows` of their table.
+
+    Parameters inside objects are not listed. The line is empty if no parameter is left out, or if so few
+    rows are quoted that they are probably those of the parameters that the question names.
+    """
+    quoted = {row.name for row in rows}
+    rest = [f"`{name}`" for name in rows[0].table_names if name not in quoted and "." not in name]
+    is_list = rows[0].is_parameter and len(rows) >= MIN_LISTED_ROWS
+    return f"\n\n… {', '.join(rest)}" if rest and is_list else ""
 
 
 def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:

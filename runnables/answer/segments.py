@@ -72,8 +72,8 @@ class Segment:
     number: int = 0
     """Number of an item in a numbered list; 0 for other segments."""
     is_parameter: bool = False
-    table_rows: int = 0
-    """Number of rows in the segment's table; 0 for rows of error codes, and for segments that are not rows.
+    table_names: tuple[str, ...] = ()
+    """Names of the rows of the segment's table; empty for rows of error codes, and if it is not a row.
 
     If fewer rows are quoted, the quote shows that rows are left out. A quoted error code needs no other
     rows.
@@ -170,10 +170,10 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
         header, rows = _table_cells(block.text)
         rows = _with_locations(context, header, [row for row in rows if any(row)])
         required = _required_names(context, header, rows)
-        for row in rows:
+        names = tuple(row_name(header, list(map(plain_text, row))) for row in rows)
+        for row, name in zip(rows, names, strict=True):
             cells = [quotable_markdown(cell) for cell in row]
             text, shown = _quoted_row(context, header, cells)
-            name = row_name(header, list(map(plain_text, row)))
             yield segment(
                 "row",
                 text,
@@ -181,7 +181,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
                 is_required=name in required,
                 cells=shown,
                 is_parameter=context.kind in PARAMETER_KINDS,
-                table_rows=0 if context.kind == "error_codes" else len(rows),
+                table_names=() if context.kind == "error_codes" else names,
             )
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
