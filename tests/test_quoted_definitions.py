@@ -325,3 +325,45 @@ def test_heading_with_another_code_is_not_quoted(tmp_path: Path) -> None:
     text = quoted_page(tmp_path, page, "进房返回 -3308 是为什么")
     assert "请求超时" in text
     assert "UserSig" not in text
+
+
+LANTERNS = """# Lantern sync
+
+This page describes the lantern sync of Acme, and what lantern sync needs.
+
+## Parts
+
+To understand lantern sync, look at the parts of a lantern sync first: the mast and the lantern.
+
+## How it works
+
+Lamps drift apart over time. The mast joins both views: lantern sync is
+a comparison of the mast with every lantern. It runs once a minute.
+
+## Failures
+
+Lantern sync is not possible without a mast. If lantern sync fails, lantern sync is repeated.
+
+## 灯塔
+
+灯塔（又称主灯）是一种常亮的灯。
+
+## 维护
+
+灯塔是否需要维护，取决于灯塔的位置；灯塔的位置见地图。
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "definition"),
+    [
+        ("What is lantern sync?", "a comparison of the mast with every lantern"),
+        ("灯塔是什么？", "是一种常亮的灯"),
+        ("什么是灯塔", "是一种常亮的灯"),
+    ],
+)
+def test_term_is_answered_first_with_the_sentence_that_defines_it(
+    question: str, definition: str, tmp_path: Path
+) -> None:
+    first, _, _ = quoted_page(tmp_path, LANTERNS, question).partition("[1]")
+    assert definition in first

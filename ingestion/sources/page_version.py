@@ -10,7 +10,8 @@ from ingestion.text.version_names import version_of_paths
 
 _DEPRECATED_TEXT = re.compile(
     r"\W*(?:(?:warning|caution|danger|important|note|警告|注意)\W+)?(?:deprecated(?:\W*\Z|\s*[.:!,;—–*_]|\s+(?:since|in|as|and|by|from|on|at)\b)"
-    r"|this (?:\w+ ){1,2}(?:is|has been) deprecated|(?:[\w.-]+ ){1,4}deprecates the (?:legacy|old|previous) "
+    r"|this (?:\w+ ){1,2}(?:is|has been) deprecated"
+    r"|(?:[\w.-]+ ){1,4}deprecates the (?:legacy|old|previous) "
     r"|(?:[该此本](?:接口|页面|文档|版本|方法|\s*API))?\s*已(?:经)?(?:被)?(?:废弃|弃用))",
     re.IGNORECASE,
 )

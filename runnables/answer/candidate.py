@@ -11,11 +11,13 @@ from functools import cached_property
 
 from rapidfuzz import fuzz
 
+from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words, stem
 from runnables.answer.code_segments import words_in_segment
 from runnables.answer.matrix_rows import MatrixRow, matrix_rows
 from runnables.answer.segments import Segment
 from runnables.question.error_codes import error_codes
+from runnables.question.needs import states_definition
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import STATUS_DIGITS, is_section_of, member_names
 from runnables.retrieval.named_operations import is_at_path
@@ -189,6 +191,12 @@ class Candidate(RankedChunk):
         others = (terms.identifiers | numbers) - segment.names.keys()
         is_only_term = terms.weights.keys() <= stems and not others
         return is_only_term and terms.needs <= {"meaning"} and self.is_named(index)
+
+    def defines_term(self, index: int) -> bool:
+        """Return whether the segment is a paragraph with the definition that the question asks for."""
+        segment, term = self.segments[index], self.terms.term_to_define
+        is_text = bool(term) and segment.kind == "paragraph"
+        return is_text and states_definition(plain_text(segment.text), term)
 
     def stands_alone(self, index: int) -> bool:
         """Return whether a row or list item is a complete answer without its neighbours.

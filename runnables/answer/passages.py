@@ -119,6 +119,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
     indices, relevance = range(len(candidate.segments)), candidate.relevances
     min_relevance = SIMILAR_SHARE * max(relevance)
     named = [i for i in indices if candidate.is_asked(i) or candidate.mentions_code(i)]
+    named = [i for i in indices if candidate.defines_term(i)] or named
     similar = [i for i in indices if relevance[i] >= min_relevance]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
     for chosen in dict.fromkeys(_choose_segments(candidate, i) for i in anchors):
@@ -260,7 +261,7 @@ def _passage(
     row_codes = set().union(*map(candidate.defined_codes, indices))
     codes = candidate.heading_codes | row_codes
     is_definition = (bool(codes) and {"error", "meaning"} <= terms.needs) or any(
-        map(candidate.explains_term, indices)
+        candidate.explains_term(i) or candidate.defines_term(i) for i in indices
     )
     if terms.is_only_identifiers:
         defined = row_codes if terms.is_bare else codes

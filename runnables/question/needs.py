@@ -129,6 +129,35 @@ def _needs_in(text: str) -> frozenset[Need]:
     return frozenset(needs)
 
 
+_ASKS_FOR_DEFINITION = re.compile(
+    r"(?:what(?:['’]s| is| are) (?:an? |the )?|(?:什么|啥)(?:是|叫))(?P<term>[^\s?？,，、的].{1,40}?)\W*"
+    r"|(?P<subject>[^\s?？,，、的][^的]{1,20}?)(?:是|指的?是?)(?:什么|啥)(?:东西)?\W*",
+    re.IGNORECASE,
+)
+"""Matches a question for the definition of a term, such as "what is a webhook?"."""
+
+
+def term_to_define(question: str) -> str:
+    """Return the term whose definition `question` asks for, such as "webhook"; empty if there is none."""
+    match = _ASKS_FOR_DEFINITION.fullmatch(question.strip())
+    return match["term"] or match["subject"] if match else ""
+
+
+@lru_cache(maxsize=1_000)
+def _definition_pattern(term: str) -> re.Pattern[str]:
+    name = r"[\s-]+".join(map(re.escape, term.split()))
+    return re.compile(
+        rf"(?:\A|[.:;!?]\s|[。：；！？\n])\W*(?:an? |the )?{name}\W*(?:[(（][^()（）]*[)）]\W*)?"
+        r"(?:(?:is|are)\s+(?:an?|the|one|any)\s|refers? to\s|(?:是|指)(?!否|不是|什么))",
+        re.IGNORECASE,
+    )
+
+
+def states_definition(text: str, term: str) -> bool:
+    """Return whether a sentence of `text` begins like a definition of `term`: "A webhook is a ..."."""
+    return bool(term) and _definition_pattern(term).search(text) is not None
+
+
 def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:
     """Return whether a section of this kind usually meets one of `needs`."""
     return bool(_SECTIONS.get(kind, frozenset()) & needs)

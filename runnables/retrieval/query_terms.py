@@ -23,7 +23,7 @@ from ingestion.text.words import (
 )
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import code_in_response, command_flags
-from runnables.question.needs import AskedQuantity, Need, asked_quantities, needs_of
+from runnables.question.needs import AskedQuantity, Need, asked_quantities, needs_of, term_to_define
 from runnables.question.query_analysis import (
     Glossary,
     Lexicon,
@@ -117,6 +117,8 @@ class QueryTerms:
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
     """The kinds of quantities that the question asks for, such as a time."""
+    term_to_define: str = ""
+    """The term whose definition the question asks for; empty if it asks for something else."""
 
     @classmethod
     def of(
@@ -164,6 +166,7 @@ class QueryTerms:
             lines=long_lines(details.question),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
+            term_to_define=term_to_define(part or details.text),
         )
 
     @cached_property
