@@ -58,6 +58,8 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
         ("in Python?", [SHIP], "订单发货: in Python?"),
         ("and the error codes?", [PRICE], "Update SKU Price: the error codes?"),
         ("and how do I cancel it?", [PRICE], "Update SKU Price: how do I cancel it?"),
+        ("and delete?", [SHIPMENT], "How do I delete a shipment?"),
+        ("delete?", [turn("how to clone a staff key", "", "Clone a key")], "how to delete a staff key"),
         ("and the error codes?", [SHIP, PRICE], "Update SKU Price: the error codes?"),
         ("有 Python 的例子吗", [SIGN], "签名：有 Python 的例子吗"),
         ("有 Python 的例子吗", [SHIP, SIGN], "签名：有 Python 的例子吗"),

@@ -44,6 +44,12 @@ _ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as we
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 """The end of the text before an action, such as "I" in "how do I create a booking"."""
 
+_ASKED_ACTION = re.compile(
+    r"\bhow\s+(?:(?:do|can|could|should|would)\s+(?:i|we|you)|to)\s+(?P<verb>[a-z]+)(?=\s+[^\s?])",
+    re.I,
+)
+"""The verb in a question such as "how do I clone a key"."""
+
 _PREPOSITION = re.compile(
     r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*"
     r"|^(?:(?:for|with|about|the|an?|(?:in|on)(?= (?:the )?\S*(?-i:[A-Z0-9])))\b\s*)+",
@@ -113,7 +119,8 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
     The result is empty if `text` does more than name something.
 
     The named thing replaces a similar name, similar words or the API's name in the question. If the
-    question contains none of these, the named thing is appended, as in "how do I create an order: iOS?".
+    question contains none of these, the named thing is appended, as in "how do I create an order: iOS?". If
+    `text` is only a verb in `ACTION_VERBS`, as in "and delete?", it replaces the verb after "how do I".
 
     If `text` identifies its subject (`names_subject`) or names a part of an API, such as "the parameters",
     it can only replace a similar name or similar words. Without these, the result is empty.
@@ -128,6 +135,9 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
     about, words = strip_ending(rest), words_with_positions(question)
     if span := _similar_phrase(question, words, about):
         return _replace(question, span, about.split(maxsplit=1)[1])
+    action = _ASKED_ACTION.search(question) if about.lower() in ACTION_VERBS else None
+    if action:
+        return _replace(question, action.span("verb"), about)
     is_elliptical = rest != text or about != rest.rstrip(END_MARKS)
     if not is_elliptical or not is_name(new_name := _PREPOSITION.sub("", about)):
         return ""
