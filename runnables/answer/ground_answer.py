@@ -168,9 +168,8 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     if not sentences:
         sentences = [not_covered_sentence(platform_info, state["question"])]
     pages: dict[tuple[str, str], Page] = {}
-    for url, page in _pages(
-        state["chunks"]
-    ).items():  # an operation may have a URL with an anchor too
+    for url, page in _pages(state["chunks"]).items():
+        # The URL of an operation may have an anchor in one chunk and none in another.
         pages.setdefault((page.title, strip_anchor(url)), page)
     nearest = list(pages.values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
