@@ -49,6 +49,8 @@ from runnables.question.extract_details import command_flags, extract_details, s
             {"error": "SMS-CAR-435"},
         ),
         ('{"zip_code": "94016", "name": "x"} 怎么传', {"error": None}),
+        ('{"coupon": {"code": "A1", "message": "hi"}} 怎么传', {"error": None, "response": None}),
+        ('{"result": {"code": "0", "message": "success"}}', {"error": None, "request_param": {}}),
         ('{"errors": [{"code": "CMN-101", "message": "gone"}]}', {"error": "CMN-101 gone"}),
         ('{"error": {"code": 40014, "message": "no"}}', {"error": "40014 no"}),
         ('{"error": {"type": "rate_error", "message": "slow"}}', {"error": "rate_error slow"}),
@@ -233,6 +235,7 @@ def test_code_of_a_pasted_response_is_found_under_other_keys(
         ('{"errors": [{"status": "409", "title": "Conflict", "detail": "Locked"}]}', "409 Conflict Locked"),
         ('{"errors": [{"message": "It is locked", "extensions": {"code": "X"}}], "id": 1}', "It is locked"),
         ('{"errcode": 40014, "errmsg": "It is locked"}', "40014 It is locked"),
+        ('{"value": {"code": "409", "message": "It is locked"}}', "It is locked"),
     ],
 )  # fmt: skip
 def test_error_in_a_common_format_is_a_response(response: str, error: str) -> None:

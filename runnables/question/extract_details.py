@@ -78,6 +78,9 @@ _MESSAGE_KEYS = (
 _PROBLEM_KEYS = ("title", "detail")
 """Keys of messages, but only in a body with the status or type of an error (see `_states_error`)."""
 
+_ENVELOPE_KEYS = ("value", "data", "result", "response", "body", "detail")
+"""Keys of the object that contains the whole response of some platforms."""
+
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
 _HTTP_ERROR = re.compile(ERROR_STATUS)
 _NUMERIC_CODE = re.compile(r"-\d{1,9}|\d{3,9}", re.ASCII)
@@ -229,12 +232,20 @@ def _is_response(fields: JsonObject) -> bool:
 
 
 def _inner_error(fields: JsonObject) -> JsonObject | None:
-    """Return the object under the key `error`, or the first object under the key `errors`."""
+    """Return the object under the key `error`, or the first object under the key `errors`.
+
+    If `fields` is only an envelope of an object with a code and a message, this object is returned.
+    """
     for key in ("error", "errors"):
         inner = fields.get(key)
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, dict):
             return inner
+    content = next((fields[key] for key in _ENVELOPE_KEYS if fields.keys() == {key}), None)
+    if isinstance(content, dict):
+        inner_keys = _by_plain_key(content).keys()
+        if not inner_keys.isdisjoint(_CODE_KEYS) and not inner_keys.isdisjoint(_MESSAGE_KEYS):
+            return content
     return None
 
 
