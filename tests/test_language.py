@@ -50,6 +50,8 @@ def test_language_is_detected(text: str, expected: Language) -> None:
         ("HOW DO I SHIP", "en"),
         ("in Java?", "en"),
         ("What does 订单 mean in the field order_no of this API?", "en"),
+        ("What does errCode 7 余额不足 mean?", "en"),
+        ("how to 查询余额", "zh"),
     ],
 )
 def test_language_of_a_question_is_that_of_its_words_outside_of_code(

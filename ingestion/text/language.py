@@ -51,6 +51,13 @@ A line of a log, stack trace, HTTP response or code does not match if it contain
 """
 
 _ENGLISH_INTERROGATIVE = re.compile(r"\b(?:how|why|what|which)\b|\?\s*\Z", re.IGNORECASE)
+_ENGLISH_START = re.compile(
+    r"\W*(?:how|why|what|which|when|where|who)\s"
+    r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have)\s",
+    re.IGNORECASE,
+)
+"""The first words of an English sentence such as "what does"; "how to" may precede Chinese words."""
+
 _CODE = re.compile(
     r"`[^`\n]{1,200}`|(?<!\S)--?[A-Za-z][\w-]*"
     r"|\b[\w.-]+=\S*|\b(?:curl|wget)\b|\b(?:GET|PUT|POST|PATCH|DELETE|HEAD|OPTIONS)\b",
@@ -91,11 +98,14 @@ def detect_question_language(question: str) -> Language | None:
     """Return the language of the words of `question` outside of code; None if there are no such words.
 
     Code spans, HTTP methods, names and options of shell commands, identifiers and abbreviations such as
-    `http` count as code. A question with a Chinese interrogative is Chinese, whatever it quotes.
+    `http` count as code. A question with a Chinese interrogative is Chinese, and any other question that
+    begins with words such as "what does" is English, whatever it quotes.
     """
     prose = _LATIN_TOKEN.sub(_without_identifier, _CODE.sub(" ", question))
     if _CHINESE_INTERROGATIVE.search(prose):
         return "zh"
+    if _ENGLISH_START.match(prose):
+        return "en"
     return detect_language(prose) if any(map(str.isalpha, prose)) else None
 
 
