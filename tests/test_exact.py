@@ -137,6 +137,8 @@ def test_identifier_alone_finds_its_page_first(
         ("at most 500", []),
         ("INVALID_SIGN 和 99991672", ["invalid_sign", "99991672"]),
         ("what do --draft and -f do", ["--draft", "-f"]),
+        ("400-555-0123 是什么", ["400-555-0123"]),
+        ("call 020-55501234 on 2024-08-01, pages 100-200", ["020-55501234"]),
         ("/v1/orders 返回 40014", ["40014", "/v1/orders"]),
         ("", []),
     ],

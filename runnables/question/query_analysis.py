@@ -63,6 +63,9 @@ _NAME = re.compile(
 """A name with `_`, `.`, `-` or an inner capital, such as `order_id`, `items[].id` and `skuId`."""
 
 _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
+_TELEPHONE_NUMBER = re.compile(
+    r"(?<![\w.-])(?:(?:\d{1,3}-)?\d{3,4}-\d{3,4}-\d{4}|0\d{2,3}-\d{7,8})(?![\w-]|\.\w)", re.ASCII
+)
 _ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 """Letters with dots between them, such as `e.g` and `p.m`."""
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
@@ -276,10 +279,10 @@ def _are_questions(question: str, parts: list[str]) -> bool:
 def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
-    Identifiers are error codes, paths, flags such as `--draft`, and names with `_`, `.`, `-` or an inner
-    capital. In a question about errors, short numbers such as 404 and -1 are codes. Numbers are also codes
-    if they are hexadecimal, negative or after the name of a code, but not in dates and times. A plain word
-    can be an identifier, such as `sign` in "what is sign?".
+    Identifiers are error codes, paths, flags such as `--draft`, telephone numbers, and names with `_`, `.`,
+    `-` or an inner capital. In a question about errors, short numbers such as 404 and -1 are codes. Numbers
+    are also codes if they are hexadecimal, negative or after the name of a code, but not in dates and
+    times. A plain word can be an identifier, such as `sign` in "what is sign?".
     """
     text = without_timestamps(_URL_OR_EMAIL.sub(" ", question))
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -288,6 +291,7 @@ def extract_identifiers(question: str) -> list[str]:
         *short,
         *_HEX_CODE.findall(text),
         *numeric_codes(text),
+        *_TELEPHONE_NUMBER.findall(text),
         *extract_details(question).paths,
         *(name for name in _NAME.findall(text) if not _ABBREVIATION.fullmatch(name)),
         *command_flags(text),
@@ -299,7 +303,8 @@ def extract_identifiers(question: str) -> list[str]:
 def specific_identifiers(question: str) -> list[str]:
     """Return the identifiers in `question` that contain `_`, `.`, `/` or start with `--`, unlike words.
 
-    Hexadecimal numbers are also returned and, if the question is about errors, other numbers.
+    Hexadecimal numbers and telephone numbers are also returned and, if the question is about errors, other
+    numbers.
     """
     about_errors = _is_about_errors(question)
     names = [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
@@ -351,7 +356,8 @@ def _is_about_errors(question: str) -> bool:
 def _is_specific(name: str, about_errors: bool) -> bool:
     if name.lstrip("-").isdigit():
         return about_errors
-    return name.startswith("--") or any(mark in name for mark in "_./")
+    has_mark = name.startswith("--") or any(mark in name for mark in "_./")
+    return has_mark or _TELEPHONE_NUMBER.fullmatch(name) is not None
 
 
 def _plain_words(question: str) -> list[str]:
