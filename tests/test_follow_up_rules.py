@@ -142,6 +142,7 @@ def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: s
 RESUME = turn("断线多久内可以resume")
 PORT = turn("1883端口是干嘛的")
 CLOSE_CODE = turn("what does close code 4008 mean?")
+FREEZE = turn("冻结商户账户", "参数 `mode`", "冻结商户账户")
 PROVIDER = turn("how does setTokenProvider work")
 
 
@@ -174,6 +175,9 @@ PROVIDER = turn("how does setTokenProvider work")
         ("is that limit per user?", [PROVIDER], "setTokenProvider: is that limit per user?"),
         ("is it safe to retry?", [PROVIDER], "setTokenProvider: is it safe to retry?"),
         ("那静态呢", [turn("动态升级是什么")], "静态升级是什么"),
+        ("那转派呢", [turn("驳回的话还要传什么", "", "审核订单")], "转派的话还要传什么"),
+        ("那沙箱呢", [turn("驳回的话还要传什么", "", "审核订单")], "驳回的话还要传什么：沙箱呢"),
+        ("会员的呢", [FREEZE, turn("冻结商户账户：mode 默认值是什么", "", "冻结商户账户")], "会员：mode 默认值是什么"),
         ("那消息大小呢", [turn("撤回消息的时限是多久")], "撤回消息的时限是多久：消息大小呢"),
         ("what about iOS?", [SHIPMENT], "How do I create a shipment: iOS?"),
         ("and Android?", [SHIPMENT, turn("How do I create a shipment: iOS?", "", "Create shipment")], "How do I create a shipment: Android?"),

@@ -79,6 +79,11 @@ _DEFINITION = re.compile(
 )
 """A question that asks only what something is or means."""
 
+_CONDITION = re.compile(r"(?:^|[：，,])(?:(?:如果|要是|若)?是?)([^\s：，,]{1,10})的话")
+"""A condition, such as 退货 ("returns") in 退货的话要传什么."""
+
+_POSSESSIVE_END = re.compile(r"的呢$")
+
 _ENVIRONMENT = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
 """Matches a phrase that names an environment, such as "on iOS" or 测试环境 ("test environment")."""
 
@@ -121,6 +126,8 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
     The named thing replaces a similar name, similar words or the API's name in the question. If the
     question contains none of these, the named thing is appended, as in "how do I create an order: iOS?". If
     `text` is only a verb in `ACTION_VERBS`, as in "and delete?", it replaces the verb after "how do I".
+    With a possessive, as in 优惠券的呢 ("and that of coupons?"), it replaces the subject that
+    `make_standalone` has inserted into the question.
 
     If `text` identifies its subject (`names_subject`) or names a part of an API, such as "the parameters",
     it can only replace a similar name or similar words. Without these, the result is empty.
@@ -147,6 +154,8 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
         return ""
     if span := span or _span_of_subject(history[-1], question, about, new_name):
         return _replace(question, span, new_name)
+    if aspect and not is_repeated and _POSSESSIVE_END.search(rest.rstrip(END_MARKS)):
+        return insert_subject(new_name, aspect)
     return insert_subject(without_openers(base).rstrip(END_MARKS), rest)
 
 
@@ -162,7 +171,11 @@ def _span_of_subject(
         return None
     words = words_with_positions(question)
     if not _PHRASE_START.match(about):
-        span = _similar_noun(question, words, about) or _defined_term(question)
+        span = (
+            _similar_noun(question, words, about)
+            or _defined_term(question)
+            or _similar_condition(question, new_name)
+        )
         if span:
             return span
     return _api_span(latest, words, new_name)
@@ -246,6 +259,17 @@ def _defined_term(question: str) -> tuple[int, int] | None:
     words = split_words(asked[group])
     is_part = not words or stem(words[-1]) in API_STEMS
     return None if is_part or NOT_ONLY_A_NAME.search(asked[group]) else asked.span(group)
+
+
+def _similar_condition(question: str, new_name: str) -> tuple[int, int] | None:
+    """Return the span of the Chinese condition in `question`, if `new_name` is an action like it.
+
+    A noun such as 沙箱 ("sandbox") is no condition of the same kind as 退货 ("returns").
+    """
+    condition = _CONDITION.search(question)
+    names = (condition[1], new_name) if condition else ()
+    are_actions = names and not any(may_be_noun(split_words(name)[-1]) for name in names)
+    return condition.span(1) if condition and are_actions else None
 
 
 def _similar_name(question: str, new_name: str) -> tuple[int, int] | None:
