@@ -102,6 +102,25 @@ def test_upload_does_not_ask_for_parameters(question: str, is_asked: bool) -> No
 @pytest.mark.parametrize(
     ("question", "is_asked"),
     [
+        ("怎么获取 boxToken", True),
+        ("box_id 从哪里来", True),
+        ("token怎么拿", True),
+        ("How do I get an Access Token?", True),
+        ("where do we find the refresh token?", True),
+        ("怎么获取 SDK", False),
+        ("how do I get a refund", False),
+        ("怎么拿 boxToken() 的返回值", False),
+    ],
+)
+def test_source_of_a_named_value_asks_for_what_a_call_returns(
+    question: str, is_asked: bool
+) -> None:
+    assert (needs_of(question) == {"returned", "response"}) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
         ("建房间成功是200还是201", True),
         ("Is it 200 or 204?", True),
         ("take 2000 or 2040 rows", False),

@@ -625,3 +625,23 @@ def test_single_parameter_is_not_left_out(tmp_path: Path) -> None:
     answer = quoted_page(tmp_path, shelf_page(7, 112), "which parameters does Build a shelf have?")
     assert all(f"| `part_{i}` |" in answer for i in range(7))
     assert "…" not in answer
+
+
+@pytest.mark.parametrize(
+    "question", ["怎么拿到 boxToken", "boxToken 从哪来", "How do I get a boxToken?"]
+)
+def test_source_of_a_value_is_the_operation_that_returns_it(tmp_path: Path, question: str) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    table = "| 名称 | 类型 | 必填 | 说明 |\n| --- | --- | --- | --- |\n"
+    needed = f"{table}| boxToken | String | 是 | 会话凭据，先登录再拿到 boxToken |\n"
+    for name in ("parcels", "labels", "prices", "depots"):
+        page = f"# 查询 {name}\n\n**请求地址**：`GET /v1/{name}`\n\n## 请求参数\n\n{needed}"
+        (tmp_path / "guides" / f"{name}.md").write_text(page)
+    login = (
+        f"# 登录\n\n**请求地址**：`POST /v1/login`\n\n## 请求参数\n\n{table}"
+        "| user | String | 是 | 用户名 |\n\n## 返回参数\n\n| 名称 | 类型 | 说明 |\n| --- | --- | --- |\n"
+        "| boxToken | String | 会话凭据 |\n| expires | Number | 有效时间，单位为秒 |\n"
+    )
+    (tmp_path / "guides" / "login.md").write_text(login)
+    assert "/v1/login" in ask(tmp_path, question).answer[0]

@@ -265,7 +265,10 @@ def _passage(
     )
     if terms.is_only_identifiers:
         defined = row_codes if terms.is_bare else codes
-        is_definition |= bool(defined) or any(map(candidate.is_named_identifier, indices))
+        # The calls that need a value do not say where it comes from.
+        may_define = chunk.kind != "request_parameters" or "returned" not in terms.needs
+        is_named = may_define and any(map(candidate.is_named_identifier, indices))
+        is_definition |= bool(defined) or is_named
     return RankedPassage(
         chunk,
         quoted or segments,

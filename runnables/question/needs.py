@@ -101,12 +101,30 @@ _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
 }
 
 
+_NAMED_VALUE = (
+    r"[\"'`“]?(?:(?i:(?:access|refresh|auth|bearer)?[ _]?token)|(?=[a-z]+[A-Z]|[A-Za-z]+_)[A-Za-z]\w*)"
+    r"[\"'`”]?(?![\w.(/])"
+)
+_ASKS_FOR_SOURCE = re.compile(
+    rf"(?:怎么样?|怎样|如何|咋|哪里|哪儿)(?:才?能|可以|去)?(?:拿到?|获取|获得|得到|取得|取)\s?{_NAMED_VALUE}"
+    rf"|(?<![\w./]){_NAMED_VALUE}\s?(?:是|要|应该|该|在)?(?:从|去|到)?(?:哪里|哪儿?|怎么|怎样|如何|咋)"
+    r"(?:获取|获得|得到|取得|拿|取|来)"
+    rf"|\b(?i:(?:how|where) (?:do|can|should|would) (?:i|we) (?:get|obtain|fetch|find)(?: an?| the| my)?)"
+    rf" {_NAMED_VALUE}",
+    re.ASCII,
+)
+"""Asks where a named value comes from, such as "how do I get an access token" and orderId 从哪来."""
+
+
 # The lookbehind keeps a search linear: a long word is tried from its first character only.
 _PATH = re.compile(r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+", re.ASCII)
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
+
+    A question that asks where a named value comes from asks what an API returns, not how to call those APIs
+    that need the value: "how do I get an access token".
 
     In "which fields does it return", "fields" does not ask about the parameters of a request. In "returns
     40014" and "which errors does it return", "return" does not ask about the fields of a response.
@@ -124,6 +142,8 @@ def _needs_in(text: str) -> frozenset[Need]:
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):
         needs.discard("parameter")
+    if _ASKS_FOR_SOURCE.search(text):
+        needs = needs - {"steps", "parameter"} | {"returned", "response"}
     if error_codes(text) or asks_about_code(text):
         needs.add("error")
     return frozenset(needs)
