@@ -645,3 +645,23 @@ def test_source_of_a_value_is_the_operation_that_returns_it(tmp_path: Path, ques
     )
     (tmp_path / "guides" / "login.md").write_text(login)
     assert "/v1/login" in ask(tmp_path, question).answer[0]
+
+
+PARAMETERS = """# 审核订单
+
+**请求地址**：`POST /v1/orders/review`
+
+## 请求参数
+
+| 名称 | 类型 | 必填 | 说明 |
+| --- | --- | --- | --- |
+""" + "".join(
+    f"| {name} | String | 是 | 可传多个，用逗号分隔，一次最多不要超过 20 个订单，重复的订单只处理一次，顺序不限，"
+    "没有找到的订单会被忽略，不会返回错误，也不会写入日志，建议在调用之前先查询一次订单的状态 |\n"
+    for name in ("orderIds", "shopIds", "buyerIds", "depotIds", "carrierIds", "labelIds", "batchIds", "tagIds")
+) + "| options.resend | String | 否 | 退回时必填，决定退回之后由谁处理 |\n"  # fmt: skip
+
+
+@pytest.mark.parametrize("question", ["退回的话还要传什么", "退回要传哪些参数"])
+def test_row_with_the_rare_words_of_the_question_is_quoted(tmp_path: Path, question: str) -> None:
+    assert "| `options.resend` |" in quoted_page(tmp_path, PARAMETERS, question)

@@ -37,6 +37,14 @@ The question then contains this code, such as an error log that the documents sh
 MIN_LINE_SIMILARITY = 80
 """Minimum similarity, 0 to 100, of a line of the question to the same line with another time or name."""
 
+PARAMETER_WORDS = frozenset(
+    ["paramet", "param", "argument", "field", "参数", "字段", "传", "传入", "填", "填写"]
+)
+"""Stems of words with which a question asks for parameters.
+
+They do not help to choose the row of a parameter.
+"""
+
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
 """What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
 
@@ -85,13 +93,15 @@ class Candidate(RankedChunk):
     def relevances(self) -> Sequence[float]:
         """For each segment, the weight of the question's words in it; words in the heading count less.
 
-        The words of the API's name do not count. If the question names the segment, the weight of all words
-        of the question is added.
+        The words of the API's name and, in the row of a parameter, `PARAMETER_WORDS` do not count. If the
+        question names the segment, the weight of all words of the question is added.
         """
         return list(map(self._relevance, range(len(self.segments))))
 
     def _relevance(self, index: int) -> float:
         words = self.words[index] - self.name_words
+        if self.segments[index].is_parameter:
+            words -= PARAMETER_WORDS
         in_heading = self.terms.weight(words & self.heading_words)
         named = self.terms.total * self.is_asked(index)
         return self.terms.weight(words) - (1 - HEADING_FACTOR) * in_heading + named

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 
-from runnables.answer.candidate import Candidate
+from runnables.answer.candidate import PARAMETER_WORDS, Candidate
 from runnables.answer.code_segments import unasked_code
 from runnables.answer.segments import Segment
 from runnables.question.needs import CALL_NEEDS
@@ -196,7 +196,7 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     Rows that the question does not clearly ask for come last, parent parameters before their children.
     """
     segments, terms, relevance = candidate.segments, candidate.terms, candidate.relevances
-    clear = MIN_ASKED_SHARE * terms.total
+    clear = MIN_ASKED_SHARE * terms.weight(terms.weights.keys() - PARAMETER_WORDS)
     table = _table_rows(segments, anchor)
     rows = [i for i in table if i != anchor]
     if anchor in candidate.matrix_rows:
