@@ -18,6 +18,8 @@ from runnables.question.needs import AskedQuantity, asked_quantities, states_qua
         ("how much is the small plan", {"money"}),
         ("how much data can I send", {"count"}),
         ("请求体最大多少", {"count", "size"}),
+        ("能传 80M 吗", {"size"}),
+        ("等 5m 再重试", set()),
         ("How do I create an order?", set()),
     ],
 )

@@ -10,7 +10,7 @@ from ingestion.chunking import chunk_document
 from ingestion.store.collection import Collection
 from runnables.question.extract_details import extract_details
 from runnables.question.needs import needs_of
-from runnables.question.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary, names_of_fields
 from runnables.retrieval.heading_numbers import chunks_by_heading_number, heading_numbers
 from runnables.retrieval.query_terms import QueryTerms
 from schemas.document import Section, SourceDocument
@@ -93,6 +93,7 @@ def test_weight_of_a_word_depends_on_all_its_forms(tmp_path: Path) -> None:
         ("透传的消息怎么收", False),
         ("type 传什么", True),
         ("上传时要传哪个值", True),
+        ("附件能传 80M 吗", False),
     ],
 )
 def test_upload_does_not_ask_for_parameters(question: str, is_asked: bool) -> None:
@@ -191,3 +192,18 @@ def test_filter_finds_the_number_in_any_of_many_documents(tmp_path: Path) -> Non
         )
         assert [chunk.document_id for chunk in found] == [f"manual-{year}"]
     collection.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "text"), [("标签会覆盖吗", "标签是全量更新"), ("把标签删掉", "传空则删除标签")]
+)
+def test_other_word_for_an_action_is_found(question: str, text: str, tmp_path: Path) -> None:
+    terms = terms_of(tmp_path, question, f"# 标签\n\n{text}。\n")
+    assert terms.share(terms.found_in(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "names"), [("tags 传空数组会怎样", ["tags"]), ("file 传输失败", [])]
+)
+def test_word_before_a_value_to_send_is_a_field(question: str, names: list[str]) -> None:
+    assert names_of_fields(question) == names

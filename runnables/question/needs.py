@@ -46,7 +46,7 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         re.I,
     ),
     "parameter": re.compile(
-        r"参数|字段|入参|必填|必传|请求[体头]|(?<![上宣流透])传(?![输送递感真统播])|填|取值|枚举|可选"
+        r"参数|字段|入参|必填|必传|请求[体头]|(?<![上宣流透])传(?![输送递感真统播]|\s?\d+\s?[kmg]b?(?![a-z]))|填|取值|枚举|可选"
         r"|\b(?:param(?:eter)?s?|fields?|arguments?|required|optional|mandatory|body|headers?|values?|flags?"
         r"|options?|settings?|default)\b",
         re.I,
@@ -200,7 +200,7 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "size": re.compile(
-        r"多大|最大|大小|体积|\d ?[kmg]b\b"
+        r"多大|最大|大小|体积|\d ?(?:[kmg]b|(?-i:M))(?![A-Za-z0-9_])"
         r"|\b(?:how (?:big|large)|sizes?|largest|biggest|too (?:big|large))\b",
         re.IGNORECASE,
     ),
