@@ -241,6 +241,25 @@ def test_code_in_html_keeps_its_language(tmp_path: Path, code: str) -> None:
     assert "```java\nx\n```" in text_of(read(tmp_path, "a.html", f"<h1>T</h1>{code}"))
 
 
+def test_lexer_that_sphinx_names_default_is_no_language(tmp_path: Path) -> None:
+    code = '<div class="highlight-default"><div><pre>x</pre></div></div>'
+    assert "```\nx\n```" in text_of(read(tmp_path, "a.html", f"<h1>T</h1>{code}"))
+
+
+def test_title_of_an_admonition_is_bold_in_html(tmp_path: Path) -> None:
+    note = (
+        '<div class="admonition note"><p class="admonition-title">Note</p><p>Moor first.</p></div>'
+    )
+    assert "**Note**\n\nMoor first." in text_of(read(tmp_path, "a.html", f"<h1>T</h1>{note}"))
+
+
+def test_indexes_of_sphinx_are_not_read(tmp_path: Path) -> None:
+    for name in ("boats", "genindex", "py-modindex"):
+        (tmp_path / f"{name}.html").write_text("<h1>Boats</h1><p>Moor first.</p>")
+    (document,) = read_results(tmp_path, LIMITS)
+    assert document.id == "boats"
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_pdf_has_sections_and_properties(tmp_path: Path, columns: int) -> None:
     document = read(

@@ -50,6 +50,27 @@ def test_single_block_of_code_is_quoted_with_the_text_around_it(tmp_path: Path) 
     assert "Bearer KEY" in quoted_page(tmp_path, page, "X-Key is not accepted anymore")
 
 
+SETTINGS = (
+    "# Configuration\n\n## Sample\n\n```ini\n[boats]\n\n"
+    + "".join(
+        f"# The {name} of all boats in the {name} harbour, as the harbour master counts them.\n"
+        f"# It is read when the server starts. (integer value)\n#{name}_count = {number}\n\n"
+        for number, name in enumerate(
+            ["crew", "anchor", "rudder", "lantern", "cargo", "ladder"], 11
+        )
+    )
+    + "```\n"
+)
+
+
+def test_only_the_setting_that_is_asked_for_is_quoted_from_a_long_configuration_file(
+    tmp_path: Path,
+) -> None:
+    text = quoted_page(tmp_path, SETTINGS, "is there a maximum for ladders?")
+    assert "#ladder_count = 16\n```" in text
+    assert "anchor_count" not in text
+
+
 def test_import_statement_does_not_answer_a_question_about_imports(tmp_path: Path) -> None:
     page = (
         "# Webhooks\n\n## Signatures\n\n```python\nfrom client.webhooks import verify\n\nverify(request)\n"

@@ -22,7 +22,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 58
+READER_VERSION = 59
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. All files are then read
@@ -38,8 +38,8 @@ SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static", "_template
 Folders whose names begin with a dot are not read either.
 """
 
-SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
-"""Names of files that are not read: the navigation and the cover of docsify."""
+SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md", "genindex.html", "py-modindex.html"}
+"""Names of files that are not read: the navigation and the cover of docsify, and the indexes of Sphinx."""
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 

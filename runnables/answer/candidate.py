@@ -209,13 +209,16 @@ class Candidate(RankedChunk):
         return is_text and states_definition(plain_text(segment.text), term)
 
     def stands_alone(self, index: int) -> bool:
-        """Return whether a row or list item is a complete answer without its neighbours.
+        """Return whether a row, a list item or a part of long code is complete without its neighbours.
 
-        This holds for a row that defines a code, explains a term, has a name that is a phrase of the
-        question, or has a cell that the question asks about. It also holds for a list item that defines a
-        code, or explains a term or an identifier that the question is about.
+        This holds for each part of long code, such as a setting or a function. It holds for a row that
+        defines a code, explains a term, has a name that is a phrase of the question, or has a cell that the
+        question asks about, and for a list item that defines a code, or explains a term or an identifier
+        that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
+        if kind == "code":
+            return sum(each.block == self.segments[index].block for each in self.segments) > 1
         if index in self.matrix_rows or self.defined_codes(index) or self.explains_term(index):
             return True
         if kind == "row":

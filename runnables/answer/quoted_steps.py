@@ -189,7 +189,7 @@ def _block_texts(
         elif kind == "row":
             blocks = [_table(group) + (_names_of_rest(group) if lists_rest else "")]
         else:
-            separator = "\n" if kind == "bullet" else " "
+            separator = {"bullet": "\n", "code": "\n\n"}.get(kind, " ")
             blocks = [separator.join(s.text for s in group)]
         blocks[0] = f"{introduction}\n\n{blocks[0]}".strip()
         introduction = ""

@@ -29,6 +29,9 @@ from schemas.document import Chunk, SectionKind
 MAX_SEGMENT_CHARS = 600
 """Maximum length of a paragraph in characters; a longer one is split into sentences."""
 
+MAX_CODE_CHARS = 900
+"""Maximum length of code in characters; longer code is split into parts (see `_code_parts`)."""
+
 PARAMETER_KINDS: tuple[SectionKind, ...] = (
     "request_parameters",
     "response_parameters",
@@ -49,6 +52,8 @@ _ITEM_NAME = re.compile(
     r"(?:\*\*)?(?:`(?P<span>[^`\s]{1,60})`|(?P<code>-?\d{3,9}))(?:\*\*)?\s*(?:[:：（(]|[-–—]{1,2}\s)"
 )
 _TERM = re.compile(r"\*\*(?P<term>[^*\n]{1,40})\*\*\s*[:：]|\*\*(?P<label>[^*\n]{1,40})[:：]\*\*")
+_PART_START = re.compile(r"\n(?:[ \t]*\n)+(?=[^\s)\]}])")
+"""The blank lines in code before a line that is not indented, such as a setting or a function."""
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
 _QUOTES = "\"'“”‘’"
 
@@ -184,7 +189,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
                 table_names=() if context.kind == "error_codes" else names,
             )
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
-        yield segment("code", textwrap.dedent(block.text))
+        yield from (segment("code", part) for part in _code_parts(textwrap.dedent(block.text)))
     elif block.kind == "list":
         items = filter(None, map(quotable_markdown, split_list_items(block.text)))
         if first := _FIRST_NUMBER.match(block.text):
@@ -199,6 +204,18 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
         if any(map(str.isalnum, text)):
             sentences = split_sentences(text) if len(text) > MAX_SEGMENT_CHARS else [text]
             yield from (segment("paragraph", sentence.strip()) for sentence in sentences)
+
+
+def _code_parts(code: str) -> list[str]:
+    """Return a code block or, if it is long, its parts, such as the settings of a configuration file.
+
+    A sample of all settings contains many words, but only the lines about one setting answer a question.
+    """
+    if len(code) <= MAX_CODE_CHARS:
+        return [code]
+    opening, *lines, closing = code.split("\n")
+    parts = _PART_START.split("\n".join(lines).strip("\n"))
+    return [f"{opening}\n{part}\n{closing}" for part in parts]
 
 
 def _name_of_item(item: str) -> str:

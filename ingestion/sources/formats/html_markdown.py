@@ -136,6 +136,11 @@ class _Converter(MarkdownConverter):
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return self.convert_dt(el, text, parent_tags)
 
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "admonition-title" in (el.get("class") or ()) and "_inline" not in parent_tags:
+            return f"\n\n**{' '.join(text.replace('*', '').split())}**\n\n" if text.strip() else ""
+        return str(super().convert_p(el, text, parent_tags))  # type: ignore[misc]
+
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         is_alone = el.parent is not None and not el.parent.get_text(strip=True)
         return image_text(str(el.get("alt") or ""), is_alone=is_alone)
@@ -213,5 +218,5 @@ def _code_language(pre: Tag) -> str:
             names.append(f"lang-{declared}")
         names.append(tag.get("data-syntaxhighlighter-params") or "")  # set by Confluence
         if match := _LANGUAGE.search(" ".join(names)):
-            return match[1]
+            return "" if match[1] == "default" else match[1]  # Sphinx names no language so
     return ""
