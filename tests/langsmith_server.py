@@ -72,7 +72,8 @@ class LangSmith(ThreadingHTTPServer):
         self.datasets: list[dict[str, Any]] = []
         self.examples: list[dict[str, Any]] = []
         self.sessions: list[dict[str, Any]] = []
-        self.runs: dict[str, dict[str, Any]] = {}
+        self._created: dict[str, dict[str, Any]] = {}
+        self._updated: dict[str, dict[str, Any]] = {}
         self.feedback: dict[str, dict[str, Any]] = {}
         """Feedback by id."""
         self.requests: list[str] = []
@@ -91,6 +92,12 @@ class LangSmith(ThreadingHTTPServer):
     def url(self) -> str:
         """The server's address."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    @property
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """The fields of each run. Its update counts, even if it is handled before its creation."""
+        runs = dict.fromkeys([*self._created, *self._updated])
+        return {run: self._created.get(run, {}) | self._updated.get(run, {}) for run in runs}
 
     @property
     def traces(self) -> list[Run]:
@@ -174,17 +181,19 @@ class LangSmith(ThreadingHTTPServer):
             if kind == "feedback":
                 self.feedback[run] = value
                 continue
-            self._merge(run, {key[0]: value} if key else value)
+            self._merge(kind, run, {key[0]: value} if key else value)
         return {}
 
     def _merge_batch(self, sent: dict[str, Any]) -> Any:
-        for run in [*sent.get("post", ()), *sent.get("patch", ())]:
-            self._merge(run["id"], run)
+        for kind in ("post", "patch"):
+            for run in sent.get(kind, ()):
+                self._merge(kind, run["id"], run)
         return {}
 
-    def _merge(self, run: str, fields: dict[str, Any]) -> None:
+    def _merge(self, kind: str, run: str, fields: dict[str, Any]) -> None:
         present = {key: value for key, value in fields.items() if value is not None}
-        self.runs[run] = self.runs.get(run, {}) | present
+        runs = self._created if kind == "post" else self._updated
+        runs.setdefault(run, {}).update(present)
 
     def _add(self, dataset: str, parts: dict[str, Any], now: str) -> Any:
         added: dict[str, dict[str, Any]] = {}
