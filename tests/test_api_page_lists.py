@@ -508,3 +508,42 @@ def test_name_of_a_field_in_a_listed_array_has_brackets(tmp_path: Path) -> None:
     bodies = [section.body for section in api_sections(operation.document("a", "s", "en"))]
     for name in ("crew", "crew[].age", "boats", "boats[].id", "boats[].tags"):
         assert any(f"| {name} |" in body for body in bodies), name
+
+
+LABEL_ITEMS = """# 预订泊位
+
+- **请求**
+
+<table>
+<tr><th colspan="2">概要</th></tr>
+<tr><td>HTTP URL</td><td>/v1/berths</td></tr>
+<tr><td>HTTP Method</td><td>POST</td></tr>
+</table>
+
+- **请求参数**
+
+| 名称 | 类型 | 必填 | 描述 |
+| --- | --- | --- | --- |
+| boat | string | 是 | 船名 |
+
+- **错误码**
+
+| 错误码 | 描述 |
+| --- | --- |
+| 7 | 已满 |
+
+- **请求示例**
+
+```shell
+row --boat a
+```
+
+- **返回参数**
+"""
+
+
+def test_labels_in_lists_leave_no_empty_items(tmp_path: Path) -> None:
+    (operation,) = read_operations(LABEL_ITEMS, tmp_path / "berths.md")
+    assert [error.code for error in operation.error_codes] == ["7"]
+    texts = [block.text for block in operation.prose]
+    assert [text for text in texts if "**" in text] == ["**请求**", "**请求示例**"]

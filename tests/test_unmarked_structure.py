@@ -1,4 +1,4 @@
-"""Structure without Markdown headings: lines with Chinese numbers and definition lists."""
+"""Structure without Markdown headings: Chinese numbers, definition lists and labels in lists."""
 
 from pathlib import Path
 
@@ -133,6 +133,27 @@ def test_definition_list_has_an_item_per_term(tmp_path: Path, text: str, body: s
     ],
 )
 def test_indented_code_below_a_colon_gets_a_fence(tmp_path: Path, text: str, body: str) -> None:
+    assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
+
+
+TABLE = "| oar | length |\n| --- | --- |\n| a | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        (f"- **Oars**\n\n{TABLE}", f"**Oars**\n\n{TABLE}"),
+        (f"We list:\n\n- **Oars**\n\n{TABLE}", f"We list:\n\n**Oars**\n\n{TABLE}"),
+        ("- A boat.\n- **Code:**\n```\nrow\n```", "- A boat.\n\n**Code:**\n\n```\nrow\n```"),
+        ("* **其他**\n\n划船。", "**其他**\n\n划船。"),
+        ("We need:\n\n- **Oars**\n\nEnd.", "We need:\n\n- **Oars**\n\nEnd."),
+        (f"- **Oars**\n- **Sails**\n\n{TABLE}", f"- **Oars**\n- **Sails**\n\n{TABLE}"),
+        ("- A boat.\n- **Oars**\n\nEnd.", "- A boat.\n- **Oars**\n\nEnd."),
+    ],
+)
+def test_list_item_that_labels_the_next_block_is_a_paragraph(
+    tmp_path: Path, text: str, body: str
+) -> None:
     assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
 
 

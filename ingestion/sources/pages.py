@@ -27,6 +27,7 @@ from ingestion.text.implied_structure import (
     is_first_chapter_title,
     with_definition_lists,
     with_fenced_code,
+    with_list_labels,
     with_numbered_headings,
     with_question_headings,
 )
@@ -158,7 +159,8 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     """Parse `page`; None if it has no body and its front matter names no API operation."""
     values, parts, page_format = page.content
     blocks_by_part = [
-        (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
+        (part, with_list_labels(list(add_anchors(parse_blocks(part.markdown), source.anchors))))
+        for part in parts
     ]
     declared = declared_operation(values) if source.api_pages else ""
     has_body = any(block.kind != "heading" for _, blocks in blocks_by_part for block in blocks)

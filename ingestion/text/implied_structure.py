@@ -1,7 +1,7 @@
 """Finds headings, lists and code that authors of pages express without the usual Markdown syntax for them.
 
 Many Chinese documents mark sections only by numbers, FAQ pages set questions in bold, some dialects of
-Markdown have definition lists, and old pages indent code.
+Markdown have definition lists, some authors put the labels of tables into lists, and old pages indent code.
 """
 
 import re
@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 
 from ingestion.text.markdown_blocks import (
     MAX_HEADING_CHARS,
@@ -387,6 +387,54 @@ def _entries(block: MarkdownBlock) -> Iterator[_Entry]:
     yield _Entry(label, "\n".join(definition))
 
 
+# --- labels in lists ------------------------------------------------------------------------------
+
+_LABEL_AT_END = re.compile(r"(?:^|\n)[-*+][ \t]+(\*\*[^*\n]{1,40}\*\*[:：]?)\s*\Z")
+"""The last item of a list, if the item is on the first level and contains only bold text."""
+_BOLD_ITEM = re.compile(r"^[-*+][ \t]+\*\*[^*\n]+\*\*[:：]?[ \t]*$", re.MULTILINE)
+
+
+def with_list_labels(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks of a page with each list item that labels the next block turned into a paragraph.
+
+    Such an item is the last of its list, and the only one that contains only bold text. It labels a table
+    or code. If it is the only item of the list, it may also label text. Below a paragraph that ends with a
+    colon, and thus announces the list, an item is a label only before a table.
+    """
+    found: list[MarkdownBlock] = []
+    for block, following in zip_longest(blocks, blocks[1:]):
+        label = _LABEL_AT_END.search(block.text) if block.kind == "list" else None
+        if label is None or not _labels_block(block, label.start(), found, following):
+            found.append(block)
+            continue
+        items = block.text[: label.start()]
+        found += [MarkdownBlock("list", items)] if items else []
+        found.append(MarkdownBlock("paragraph", label[1]))
+    return found
+
+
+def _labels_block(
+    block: MarkdownBlock,
+    start: int,
+    before: Sequence[MarkdownBlock],
+    following: MarkdownBlock | None,
+) -> bool:
+    """Return whether the last item of a list labels the block `following` (see `with_list_labels`).
+
+    `start` is the position of the item in the text of the list, and `before` contains the blocks above.
+    """
+    if len(_BOLD_ITEM.findall(block.text)) > 1:
+        return False
+    kind = following.kind if following else ""
+    is_announced = bool(before) and _announces_block(before[-1])
+    return kind == "table" or (not is_announced and (start == 0 or kind == "fence"))
+
+
+def _announces_block(block: MarkdownBlock) -> bool:
+    """Return whether a block is a paragraph that ends with a colon."""
+    return block.kind == "paragraph" and block.text.rstrip("* \t").endswith((":", "："))
+
+
 # --- indented code --------------------------------------------------------------------------------
 
 _MARKDOWN_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3}|[-*+>|][ \t]|\d+[.)][ \t])", re.MULTILINE)
@@ -405,5 +453,5 @@ def with_fenced_code(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]
         if is_indented and is_announced and not _MARKDOWN_LINE.search(block.text):
             code = textwrap.dedent(block.text.expandtabs(4)).strip("\n")
             block = replace(block, text=f"```\n{code}\n```")
-        is_announced = block.kind == "paragraph" and block.text.rstrip("* \t").endswith((":", "："))
+        is_announced = _announces_block(block)
         yield block

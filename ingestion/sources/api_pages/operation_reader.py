@@ -35,7 +35,7 @@ from ingestion.sources.api_pages.permissions import (
     scopes_of_sentences,
     scopes_of_value,
 )
-from ingestion.sources.api_pages.roles import location_of, role_of_title
+from ingestion.sources.api_pages.roles import MAX_TITLE_CHARS, location_of, role_of_title
 from ingestion.sources.api_pages.structures import ParameterTable, caption_of
 from ingestion.sources.api_pages.tables import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
@@ -112,7 +112,7 @@ class OperationReader:
             elif block.kind != "table":
                 self._read_text(block)
             self._builder.operation.prose.append(block)
-        self._builder.operation.prose = _without_empty_headings(self._builder.operation.prose)
+        self._builder.operation.prose = _without_empty_titles(self._builder.operation.prose)
         self._add_commented_examples()
         return self._builder.tables
 
@@ -338,11 +338,21 @@ def is_title(block: MarkdownBlock) -> bool:
     return _BOLD_TITLE.fullmatch(block.text.strip(" :：\n")) is not None
 
 
-def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Return the blocks without the headings of sections that are empty."""
+def _without_empty_titles(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks without the headings of empty sections, and without labels that label nothing.
+
+    A label is a short bold title with a role, such as "Error codes".
+    """
     kept: list[MarkdownBlock] = []
     for block in reversed(list(blocks)):
-        is_empty = not kept or (kept[-1].kind == "heading" and kept[-1].level <= block.level)
-        if block.kind != "heading" or not is_empty:
+        is_label = is_title(block) and _is_label_with_role(text_of(block.text))
+        is_title_above = kept and kept[-1].kind == "heading"
+        is_empty = not kept or (is_title_above and (is_label or kept[-1].level <= block.level))
+        if not (block.kind == "heading" or is_label) or not is_empty:
             kept.append(block)
     return kept[::-1]
+
+
+def _is_label_with_role(text: str) -> bool:
+    is_short = len(text) <= MAX_TITLE_CHARS and not _FACT.search(text)
+    return is_short and bool(role_of_title(text))
