@@ -400,6 +400,19 @@ def test_part_of_a_url_is_no_permission(text: str, names: list[str]) -> None:
     assert [scope.name for scope in scopes_of_sentences(text)] == names
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("要求 `access_key` 对应的用户具备船长权限。", []),
+        ("要求`access_key`所属的账号拥有`berth.write`权限。", ["berth.write"]),
+        ("The user that `key` belongs to needs the permission `berth.write`.", ["berth.write"]),
+        ("需要 `berth.write` 对应的权限。", ["berth.write"]),
+    ],
+)
+def test_credential_of_a_user_is_no_permission(text: str, names: list[str]) -> None:
+    assert [scope.name for scope in scopes_of_sentences(text)] == names
+
+
 def test_limits_and_values_are_no_types() -> None:
     items = (
         "- `finish` (string, at most 20): look\n  - `OILED`: oil\n  - `RAW`: none\n- `ids` (int[])"

@@ -37,6 +37,10 @@ _STATEMENT = re.compile(
 _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])(?!\\|https?:/*`|<?none>?`)[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
+_OWNER = re.compile(
+    r"\s*所?(?:对应|属于?|代表)的?\s*(?:用户|账[号户]|成员|应用|机器人)|\s+belongs\b", re.IGNORECASE
+)
+"""What follows a credential that stands for its owner: "the user that `token` belongs to needs …"."""
 _NAMES_IN_CODE = re.compile(r"`([^`\s,]+(?:,[^`\s,]+)+)`")
 """Several names in one code span: "`files:read,files:write`"."""
 _CODE_OR_DOTTED = (
@@ -107,9 +111,9 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
     The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
-    If there are names with colons, such as `files:read`, these are the permissions. Otherwise, once a
-    sentence has named permissions, the later sentences of its line count only if they state permissions or
-    begin with a code span.
+    A name before words such as "belongs to" is a credential. If there are names with colons, such as
+    `files:read`, these are the permissions. Otherwise, once a sentence has named permissions, the later
+    sentences of its line count only if they state permissions or begin with a code span.
     """
     found: dict[str, str] = {}
     text = _NAMES_IN_CODE.sub(lambda names: names[0].replace(",", "`, `"), text)
@@ -121,7 +125,8 @@ def scopes_in(text: str) -> list[PermissionPackage]:
             is_stated = not is_named or begins_with_name or _STATEMENT.search(sentence) is not None
             for match in _NAME.finditer(line, start, end):
                 name = match[1] or match[2]
-                if is_stated or _COLON.search(name):
+                is_credential = _OWNER.match(line, match.end()) is not None
+                if (is_stated or _COLON.search(name)) and not is_credential:
                     is_named = True
                     found.setdefault(name, _description(line[match.end() :]))
             start = end
