@@ -7,6 +7,8 @@ Many sites mark chrome only with a class. The same words occur in the classes of
 - It stands next to the content: its parent contains the heading of the page.
 - It contains no heading, table, definition list or code.
 - If the word is one of `_AMBIGUOUS_WORDS`, at least half of the element's text is in links and buttons.
+- If the word is one of `_SHORT_NOTES`, the element has at most `MAX_NOTE_CHARS` characters and
+  states a date or contains a link.
 
 Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
@@ -20,22 +22,28 @@ from bs4.element import PageElement
 
 _CHROME = frozenset(
     ["header", "footer", "breadcrumb", "breadcrumbs", "feedback", "toolbar", "copyright", "cookie",
-     "cookies", "share", "sharing", "related"]
+     "cookies", "share", "sharing", "related", "byline", "updated", "lastupdated", "license", "licence"]
 )  # fmt: skip
 _AMBIGUOUS_WORDS = frozenset(
     ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
 )  # fmt: skip
 """Words that pages also use for content; see the docstring of this module."""
+_SHORT_NOTES = frozenset(["byline", "updated", "lastupdated", "license", "licence"])
+"""Words for notes about the page, such as its author, the day of the last change and the licence."""
+MAX_NOTE_CHARS = 300
+"""Maximum length of such a note in characters."""
+_DATE = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,2}[/.]\d{1,2}[/.]\d\d)(?!\d)")
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",
-     "info", "inner", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top", "bottom",
-     "web", "widget", "wrap", "wrapper"]
+     "info", "inner", "last", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top",
+     "bottom", "web", "widget", "wrap", "wrapper"]
 )  # fmt: skip
 """Words in class names that do not say what the element contains."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MODIFIER = re.compile(r"(?<=[^_-])(?:__|--).*")
 """The part of a class after the name of a BEM block (`footer__links`), or the hash that CSS modules add."""
 _ELEMENTS = ["div", "section", "ul", "ol"]
+_CONTROLS = ["a", "button"]
 _SUBHEADINGS = ["h2", "h3", "h4", "h5", "h6"]
 _HEADINGS = ["h1", *_SUBHEADINGS]
 _CONTENT = [*_HEADINGS, "table", "dl", "pre", "code", "article", "main"]
@@ -64,6 +72,8 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
             continue
         if word in _AMBIGUOUS_WORDS and not _is_mostly_controls(tag):
             continue
+        if word in _SHORT_NOTES and not _is_note_about_page(tag):
+            continue
         if word != "header" or (heading.name == "h1" and id(tag) in above):
             yield tag
 
@@ -80,7 +90,10 @@ def _word_of_name(name: str) -> str:
 
 
 def _text_children(content: Tag) -> Mapping[int, int]:
-    """Return, for each element, its number of children that contain text. Keys are Python object ids."""
+    """Return, for each element, its number of children that contain text outside links and buttons.
+
+    The keys are Python object ids.
+    """
     counts: Counter[int] = Counter()
     seen = {id(content)}
     for string in content.strings:
@@ -88,6 +101,8 @@ def _text_children(content: Tag) -> Mapping[int, int]:
         while string.strip() and node.parent is not None and id(node) not in seen:
             seen.add(id(node))
             node = node.parent
+            if isinstance(node, Tag) and node.name in _CONTROLS:
+                break
             counts[id(node)] += 1
     return counts
 
@@ -95,10 +110,10 @@ def _text_children(content: Tag) -> Mapping[int, int]:
 def _is_next_to_content(tag: Tag, around: Set[int], counts: Mapping[int, int]) -> bool:
     """Return whether the parent of `tag` contains the heading of the page.
 
-    Parents that contain no text outside `tag` are skipped. The result is false for an element directly
-    after a subheading, because such an element is the content of the subheading's section. `around`
-    contains the Python object ids of the page's heading and of its ancestors. `counts` is the result of
-    `_text_children`.
+    Parents that contain only links and buttons outside `tag` are skipped. The result is false for an
+    element directly after a subheading, because such an element is the content of the subheading's section.
+    `around` contains the Python object ids of the page's heading and of its ancestors. `counts` is the
+    result of `_text_children`.
     """
     if id(tag) in around:
         return False
@@ -110,5 +125,12 @@ def _is_next_to_content(tag: Tag, around: Set[int], counts: Mapping[int, int]) -
 
 def _is_mostly_controls(tag: Tag) -> bool:
     """Return whether at least half of the text is in links and buttons."""
-    controls = sum(len(control.get_text(strip=True)) for control in tag.find_all(["a", "button"]))
+    controls = sum(len(control.get_text(strip=True)) for control in tag.find_all(_CONTROLS))
     return controls * 2 >= len(tag.get_text(strip=True))
+
+
+def _is_note_about_page(tag: Tag) -> bool:
+    """Return whether an element is short and states a date or contains a link."""
+    text = tag.get_text(strip=True)
+    is_dated_or_linked = _DATE.search(text) is not None or tag.find("a") is not None
+    return len(text) <= MAX_NOTE_CHARS and is_dated_or_linked
