@@ -497,3 +497,29 @@ def test_types_below_the_title_of_descriptions_are_types(titles: str, tmp_path: 
         ("String", "船的编号"),
         ("Array[int]", "租期"),
     ]
+
+
+ENUMERATION = """# Paint a boat
+
+`PUT /boats/{id}/paint`
+
+## Parameters
+
+| Name | Type | Description |
+| --- | --- | --- |
+| color | int | The color |
+
+### Color
+
+| Name | Value | Description |
+| --- | --- | --- |
+| COLOR_RED | 1 | Red |
+| COLOR_BLUE | 2 | Blue |
+"""
+
+
+def test_constants_of_an_enumeration_are_no_parameters(tmp_path: Path) -> None:
+    path = tmp_path / "boats.md"
+    assert read_lines(ENUMERATION, path) == ["PUT /boats/{id}/paint Paint a boat", "id!", "color"]
+    (operation,) = read_operations(ENUMERATION, path)
+    assert "COLOR_BLUE | 2" in operation.prose[-1].text

@@ -62,6 +62,8 @@ _FIELD_COLUMN = re.compile(
     r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
 )
 """Titles of columns that contain the names of an object's fields."""
+_CONSTANT = re.compile(r"[A-Z][A-Z\d]*(?:_[A-Z\d]+)*")
+_NUMBER = re.compile(r"-?\d+|0[xX][\da-fA-F]+|1 ?<< ?\d+")
 _TYPE_CODE = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*)?")
 """A cell of a column titled "Type" that contains an error code, such as `not_found`, or nothing."""
 
@@ -117,6 +119,8 @@ class TableReader:
         """Add the parameters of a table. Return False if it has none and stays prose."""
         if role == "errors":
             return False  # the fields of an error response
+        if _is_enumeration(rows, columns):
+            return False
         is_announced = role in PARAMETER_ROLES
         is_described = "description" in columns or "required" in columns
         if self._above.is_about_login():
@@ -217,6 +221,20 @@ def _lists_statuses(rows: TableRows, columns: Columns, role: Role) -> bool:
     if not is_about_statuses and are_statuses(rows, columns, "http_status"):
         role = ""
     return is_status_table(columns, role) and has_statuses(rows, columns)
+
+
+def _is_enumeration(rows: TableRows, columns: Columns) -> bool:
+    """Return whether a table lists constants, such as `COLOR_RED`, with different numbers."""
+    if "values" not in columns or is_parameter_table(columns):
+        return False
+    names = (text_of(columns.cell(row, "name")) for row in rows)
+    values = [text_of(columns.cell(row, "values")) for row in rows]
+    are_distinct = len(set(values)) == len(values) > 1
+    return (
+        are_distinct
+        and all(map(_CONSTANT.fullmatch, names))
+        and all(map(_NUMBER.fullmatch, values))
+    )
 
 
 def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
