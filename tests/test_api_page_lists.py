@@ -547,3 +547,23 @@ def test_labels_in_lists_leave_no_empty_items(tmp_path: Path) -> None:
     assert [error.code for error in operation.error_codes] == ["7"]
     texts = [block.text for block in operation.prose]
     assert [text for text in texts if "**" in text] == ["**请求**", "**请求示例**"]
+
+
+LABELLED_LINK = """# 预订泊位
+
+`POST /v1/berths`
+
+## 请求
+
+- **泊位说明**
+[泊位|航海文档](https://acme.example/berths)
+
+## 返回
+
+- `id` (string): 编号
+"""
+
+
+def test_label_of_a_link_is_no_parameter(tmp_path: Path) -> None:
+    lines = read_lines(LABELLED_LINK, tmp_path / "berths.md")
+    assert lines == ["POST /v1/berths 预订泊位", "> id"]

@@ -24,7 +24,7 @@ _TYPE_NAME = (
 )
 """A type, possibly with the type of its elements: `array of strings`, `array<string>`, `array [string]`."""
 LIST_ITEM = re.compile(
-    r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：])"
+    r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*(?!\s*\n\s*\[[^\]\n]*\]\()|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：])"
     rf"|(?P<typed>[A-Za-z_][\w.\[\]-]*)(?=\s+(?:[·|–—-]\s+)?(?i:{_TYPE_NAME})"
     r"(?:[ \t]*(?:\n|$|[,，(（—–:·|-]|(?i:required|optional)|必填|可选))))"
     r"\s*(?P<rest>.*)$",
@@ -32,7 +32,8 @@ LIST_ITEM = re.compile(
 )
 """An item that begins with a name. The name is in code or bold, or is followed by a bracket, colon or type.
 
-The group `typed` matches only a name that is followed by a type.
+The group `typed` matches only a name that is followed by a type. Bold text above a line that begins with a
+link is the label of the link, not a name.
 """
 _DESCRIBED = re.compile(
     r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?(?:\s*[:：–—-]|[ \t]*\n)|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
