@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runnables.retrieval.number_ranges import ranges_in
 from runnables.retrieval.table_rows import named_codes, row_defines, row_name
 from tests.small_platform import quoted_page
 
@@ -64,6 +65,51 @@ def test_only_the_row_of_the_code_is_quoted(
     answer = quoted_page(tmp_path, PAGE, question)
     assert row in answer
     assert other not in answer
+
+
+RANGES = """
+# Error codes
+
+| value | text |
+| --- | --- |
+| 20001 | The cart is empty |
+| 30100~30199 | The lock of the shelf failed |
+| 30102 | The shelf has no lock |
+| 5000-5013 | The gateway restarts |
+| 710000 至 719999 | The scale is not calibrated |
+| -32099 to -32000 | The relay failed |
+| `8100`\\~`8199` | The printer has no paper |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("error code 30150", "The lock of the shelf failed"),
+        ("30102 是什么错误", "The shelf has no lock"),
+        ("5005 是什么", "The gateway restarts"),
+        ("what is error 5000?", "The gateway restarts"),
+        ("710450 报错", "The scale is not calibrated"),
+        ("error code: -32050", "The relay failed"),
+        ("error 8150", "The printer has no paper"),
+    ],
+)
+def test_code_is_found_in_a_range(tmp_path: Path, question: str, row: str) -> None:
+    answer = quoted_page(tmp_path, RANGES, question)
+    texts = ["cart", "lock of", "no lock", "gateway", "scale", "relay", "printer"]
+    assert row in answer
+    assert [text for text in texts if text in answer] == [text for text in texts if text in row]
+
+
+def test_code_outside_the_ranges_is_missing(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, RANGES, "error code 30250")
+    assert "`30250`" in answer
+    assert "lock" not in answer
+
+
+def test_amounts_are_no_ranges_of_codes() -> None:
+    body = "| step | text |\n| --- | --- |\n| 1~100 | share |\n| 2000 | 3000-3999 |"
+    assert ranges_in(body, "50") == ranges_in(body, "3500") == []
 
 
 def test_capitals_are_names_only_in_a_table_with_codes() -> None:

@@ -21,6 +21,7 @@ from runnables.question.needs import states_definition
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import STATUS_DIGITS, is_section_of, member_names
 from runnables.retrieval.named_operations import is_at_path
+from runnables.retrieval.number_ranges import is_range
 from runnables.retrieval.query_terms import long_lines
 from runnables.retrieval.relevance import RankedChunk
 from runnables.retrieval.table_rows import CODE_COLUMN
@@ -245,6 +246,7 @@ class Candidate(RankedChunk):
             name
             for name in names
             if name.lstrip("-").isdigit()
+            or is_range(name)
             or CODE_COLUMN.search(segment.names[name])
             or error_codes(name)
             or self._is_only_code(name)

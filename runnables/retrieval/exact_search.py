@@ -8,6 +8,7 @@ A chunk defines an identifier in each of these cases:
 - The identifier starts a list item, a heading or a quotation. In a heading, words such as `class` and
   `async def`, and the name of a package, may precede it.
 - The identifier starts a line, and is a code span, is in bold or italics, or is followed by a colon.
+- The identifier is a number, and a row of a table is a range with this number, such as `4900~4913`.
 - The identifier follows the label "Operation ID:" at the start of a line.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
@@ -25,7 +26,7 @@ from functools import cache, lru_cache
 from rapidfuzz import fuzz, process
 
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import parse_blocks, plain_text, row_cells
+from ingestion.text.markdown_blocks import parse_blocks
 from ingestion.text.words import (
     contains_name,
     joined_word,
@@ -37,6 +38,12 @@ from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.named_operations import chunks_by_path, is_at_path
+from runnables.retrieval.number_ranges import (
+    ERROR_TABLE_QUERY,
+    chunks_with_range,
+    is_number,
+    ranges_in,
+)
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     chunks_with_pattern,
@@ -44,15 +51,12 @@ from runnables.retrieval.path_patterns import (
     search_chunks,
     unescaped_body,
 )
-from runnables.retrieval.table_rows import cell_parts, row_defines
+from runnables.retrieval.table_rows import cell_parts, plain_cells, row_defines
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
 MAX_IDENTIFIERS = 6
 """Maximum number of identifiers in a question that are looked up. Each takes one search or more."""
-
-ERROR_TABLE_QUERY = "错误码 error code"
-"""Full-text query that finds tables of error codes."""
 
 MAX_STATUS_BYTE = 255
 """Largest decimal code that is also searched for in hexadecimal: documents may write 142 as `0x8e`."""
@@ -243,6 +247,23 @@ def as_written(identifier: str, text: str) -> str:
     return match[0] if match else identifier
 
 
+def ranges_with(collection: Collection, number: str, filters: Filters) -> list[str]:
+    """Return the names of rows that are ranges with `number`, such as `4900~4913`.
+
+    The result is empty if `number` is another kind of identifier, or if a chunk defines it alone.
+
+    This function blocks: call it in a worker thread.
+    """
+    if not is_number(number) or any(
+        strength >= DEFINED
+        for chunk in search_chunks(collection, number, filters)
+        for strength in _strengths_in_body(unescaped_body(chunk), number)
+    ):
+        return []
+    chunks = chunks_with_range(collection, number, filters)
+    return list(dict.fromkeys(name for c in chunks for name in ranges_in(c.body, number)))
+
+
 def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
     """Return the sum of the strengths with which `chunk` defines the lower-case `identifiers`."""
     return sum(_strength(chunk, identifier) for identifier in identifiers)
@@ -258,7 +279,9 @@ def _candidates(
     found = search_chunks(collection, word, filters) if word else []
     members = _with_member(collection, identifier, filters)
     nested = [] if found or members else _with_nested_name(collection, identifier, filters)
-    return [*described, *members, *found, *nested]
+    is_defined = any(_strength(chunk, identifier) >= DEFINED for chunk in found)
+    ranges = [] if is_defined else chunks_with_range(collection, identifier, filters)
+    return [*described, *members, *found, *nested, *ranges]
 
 
 def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
@@ -276,10 +299,12 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     is_word = not ("/" in identifier and "{" in identifier)
     if not word or (is_word and collection.search_hits(word, 1, filters=filters)):
         return True
-    if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
-        return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
+    is_byte = identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE
+    if is_byte and collection.search_hits(hexadecimal(identifier), 1, filters=filters):
+        return True
     return bool(
-        chunks_with_pattern(collection, identifier, filters)
+        chunks_with_range(collection, identifier, filters)
+        or chunks_with_pattern(collection, identifier, filters)
         or _with_member(collection, identifier, filters)
         or _with_nested_name(collection, identifier, filters)
     )
@@ -352,6 +377,7 @@ def _strength(chunk: Chunk, identifier: str) -> int:
         _names_api(chunk, identifier)
         or _starts_with(heading, identifier, _DECLARATION)
         or _defines_member(chunk, identifier)
+        or ranges_in(chunk.body, identifier)
     ):
         return DEFINED
     body = unescaped_body(chunk)
@@ -382,7 +408,7 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
         header = (header or line) if is_row else ""
         if identifier in line.lower():
             yield (
-                _row_strength(_cells(header), _cells(line), identifier)
+                _row_strength(plain_cells(header), plain_cells(line), identifier)
                 if is_row
                 else _line_strength(line.lower(), identifier)
             )
@@ -411,7 +437,3 @@ def _starts_with(text: str, identifier: str, before: str = "") -> bool:
     text = text.lower().replace("\\", "")
     match = re.match(before + re.escape(identifier), text)
     return match is not None and not _CONTINUATION.match(text, match.end())
-
-
-def _cells(row: str) -> list[str]:
-    return [plain_text(cell) for cell in row_cells(row)]

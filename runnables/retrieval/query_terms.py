@@ -35,7 +35,7 @@ from runnables.question.query_analysis import (
     specific_identifiers,
 )
 from runnables.question.topic_scorer import DEVELOPER_WORDS, STOP_WORDS, is_content_word
-from runnables.retrieval.exact_search import MAX_IDENTIFIERS
+from runnables.retrieval.exact_search import MAX_IDENTIFIERS, ranges_with
 from runnables.retrieval.heading_numbers import contains_number, documented_numbers
 from runnables.retrieval.named_operations import chunks_by_path
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
@@ -100,7 +100,8 @@ class QueryTerms:
     identifiers: frozenset[str]
     """Names, paths, codes, and the names of parameters in a pasted request, in lower case.
 
-    The numbers with which headings begin (see `weights`) are also among them.
+    The numbers with which headings begin (see `weights`) are also among them, and the names of rows such as
+    `4900~4913` that describe a number.
     """
     values: frozenset[str]
     """Words that may be names or values in the documents, in lower case: `order_id`, `5` in "status is 5".
@@ -147,7 +148,12 @@ class QueryTerms:
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
         numbers = documented_numbers(collection, part or details.prose)
-        identifiers = frozenset([*names, *codes, *parameters, *numbers])
+        ranges = [
+            each
+            for code in dict.fromkeys([*names, *codes][:MAX_IDENTIFIERS])
+            for each in ranges_with(collection, code, NO_FILTERS)
+        ]
+        identifiers = frozenset([*names, *codes, *parameters, *numbers, *ranges])
         weights = _without_remedy_words(_weights(text, numbers, collection), identifiers)
         return cls(
             weights=weights,

@@ -6,6 +6,7 @@ from functools import cache
 from http import HTTPStatus
 
 from ingestion.sources.api_pages.columns import is_name_column, is_row_number_column
+from ingestion.text.markdown_blocks import plain_text, row_cells
 from runnables.question.extract_details import command_flags
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
@@ -23,6 +24,11 @@ _CAPITALS = re.compile(r"(?!(?:GET|POST|PUT|PATCH|DELETE|HEAD)\Z)[A-Z][A-Z0-9]+(
 _IDENTIFIER = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*", re.ASCII)
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
+
+
+def plain_cells(row: str) -> list[str]:
+    """Return the cells of a line of a Markdown table as plain text."""
+    return [plain_text(cell) for cell in row_cells(row)]
 
 
 def row_name(header: Sequence[str], cells: Sequence[str]) -> str:

@@ -1,0 +1,97 @@
+"""Finds the rows of tables whose name is a range of numbers that contains a number of the question.
+
+Tables of error codes describe several codes in one row: `301000~301099`, `4900-4913`, `100 to 199`.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ingestion.store.collection import Collection
+from runnables.retrieval.path_patterns import search_chunks
+from runnables.retrieval.table_rows import named_codes, plain_cells, row_name
+from schemas.document import Chunk
+from schemas.question import Filters
+
+ERROR_TABLE_QUERY = "错误码 error code"
+"""Full-text query that finds tables of error codes."""
+
+_CODE = re.compile(r"-?\d{3,9}", re.ASCII)
+"""A number that may be a code. Ranges of shorter numbers, such as `1-10`, are amounts or row numbers."""
+
+_RANGE = re.compile(r"(-?\d{3,9})\s?(?:[~～–—―-]|\.\.\.?|…|至|到|to)\s?(-?\d{3,9})", re.ASCII)
+_RANGE_IN_ROW = re.compile(r"\d{3}[`*\s\\]{0,3}(?:[~～–—―.…至到-]|to)", re.ASCII)
+"""What a row with a range contains. Most rows have no range, so their cells need not be read."""
+
+
+def is_number(identifier: str) -> bool:
+    """Return whether `identifier` is a number of three to nine digits, perhaps negative."""
+    return _CODE.fullmatch(identifier) is not None
+
+
+def is_range(name: str) -> bool:
+    """Return whether the name of a row is a range of numbers, such as `301000~301099`."""
+    return _RANGE.fullmatch(name) is not None
+
+
+def ranges_in(body: str, number: str) -> list[str]:
+    """Return the ranges with `number` in the tables of a chunk's body, as plain text in lower case.
+
+    Only the names of rows and the cells in columns of codes count. The result is empty if `number` is
+    another kind of identifier (see `is_number`).
+    """
+    if not is_number(number):
+        return []
+    return list(dict.fromkeys(name for name in _ranges(body) if _contains(name, int(number))))
+
+
+def chunks_with_range(collection: Collection, number: str, filters: Filters) -> list[Chunk]:
+    """Return chunks with a range that contains `number` (see `ranges_in`).
+
+    Full text contains only the bounds of a range. Most ranges begin or end with round numbers, so these are
+    searched for, together with tables of error codes.
+
+    This function blocks: call it in a worker thread.
+    """
+    if not is_number(number):
+        return []
+    query = " ".join([ERROR_TABLE_QUERY, *_likely_bounds(number)])
+    chunks = search_chunks(collection, query, filters)
+    return [chunk for chunk in chunks if ranges_in(chunk.body, number)]
+
+
+def _likely_bounds(number: str) -> list[str]:
+    """Return numbers with which a range around `number` may begin or end.
+
+    For 4905, these are 4905, 4900, 4901, 4909, 4000, 4001 and 4999, for example.
+    """
+    number = number.removeprefix("-")
+    starts = [number[:length] for length in range(len(number) - 1, 0, -1)]
+    ends = ((start, len(number) - len(start)) for start in starts)
+    rounded = [(f"{s}{'0' * n}", f"{s}{'1'.zfill(n)}", f"{s}{'9' * n}") for s, n in ends]
+    return [number, *(bound for bounds in rounded for bound in bounds)]
+
+
+@lru_cache(maxsize=1_000)
+def _ranges(body: str) -> tuple[str, ...]:
+    """Return the ranges in the tables of a chunk's body; cached, because many questions read it."""
+    return tuple(_read_ranges(body)) if _RANGE_IN_ROW.search(body) else ()
+
+
+def _read_ranges(body: str) -> Iterator[str]:
+    header: list[str] = []
+    for line in body.splitlines():
+        if not line.lstrip().startswith("|"):
+            header = []
+        elif not header:
+            header = plain_cells(line)
+        elif _RANGE_IN_ROW.search(line):
+            cells = plain_cells(line)
+            names = row_name(header, cells).lower(), *named_codes(header, cells)
+            yield from filter(_RANGE.fullmatch, names)
+
+
+def _contains(name: str, number: int) -> bool:
+    match = _RANGE.fullmatch(name)
+    first, last = sorted(map(int, match.groups())) if match else (0, -1)
+    return first <= number <= last
