@@ -665,3 +665,62 @@ PARAMETERS = """# 审核订单
 @pytest.mark.parametrize("question", ["退回的话还要传什么", "退回要传哪些参数"])
 def test_row_with_the_rare_words_of_the_question_is_quoted(tmp_path: Path, question: str) -> None:
     assert "| `options.resend` |" in quoted_page(tmp_path, PARAMETERS, question)
+
+
+def sections_of_operation(name: str, count: int) -> str:
+    """Return a page of an operation with `count` sections besides its address and its parameters."""
+    others = "".join(
+        f"## 说明 {i}\n\n{name}的第 {i} 项说明：房间的主持人收到通知。\n\n" for i in range(count)
+    )
+    return (
+        f"# {name}\n\n## 接口\n\n`PUT /v2/rooms/{{room_id}}/mute`\n\n{others}"
+        "## 参数\n\n| 字段 | 类型 | 必填 | 描述 |\n| --- | --- | --- | --- |\n"
+        "| room_id | string | 是 | 房间号 |\n| seconds | int | 是 | 静音的秒数 |\n\n"
+        "## 错误码\n\n详见错误码。\n"
+    )
+
+
+ROOM_ERRORS = """# 错误码
+
+| 值 | 含义 |
+| --- | --- |
+| 61001 | 主持人不在线 |
+| 61007 | 应用没有静音权限 |
+| 62000-62099 | 静音服务异常 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "is_alone"),
+    [
+        ("PUT /v2/rooms/7/mute 61007", "应用没有静音权限", True),
+        ("PUT /v2/rooms/7/mute 62050", "静音服务异常", True),
+        (
+            "curl -X PUT https://h.example.com/v2/rooms/7/mute -d '{\"seconds\":5}' 返回 61007",
+            "应用没有静音权限",
+            True,
+        ),
+        (
+            'curl https://h.example.com/v2/rooms/7/mute 报 {"code":61007,"message":"x"}',
+            "应用没有静音权限",
+            True,
+        ),
+        ("全员静音返回 61007，主持人没收到通知", "应用没有静音权限", False),
+    ],
+)
+def test_code_of_the_platform_is_quoted_first_although_an_operation_is_named(
+    tmp_path: Path, question: str, row: str, is_alone: bool
+) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    pages = {
+        "all": sections_of_operation("全员静音", 12),
+        "some": sections_of_operation("批量静音", 12),
+        "errors": ROOM_ERRORS,
+    }
+    for name, page in pages.items():
+        (tmp_path / "guides" / f"{name}.md").write_text(page)
+    first, *others = ask(tmp_path, question).answer
+    assert row in first
+    assert "主持人不在线" not in first
+    assert (not others) == is_alone

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from typing import get_args
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -39,7 +40,9 @@ from runnables.page_versions import is_deprecated
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import code_in_response, details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
+from runnables.retrieval.exact_search import DEFINED, definition_strength
 from runnables.retrieval.named_operations import asks_for_methods, is_at_path
+from runnables.retrieval.number_ranges import ranges_in
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
 from runnables.run_context import NamedStep
@@ -136,7 +139,7 @@ def find_quotes(
             (extract_details(text), QueryTerms.of(details, structured, collection, glossary, text))
             for text in texts
         ]
-    best = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_COMPARED_CHUNKS]]
+    best = _compared_chunks(state, details)
     compared = {chunk.document_key for chunk in state["compared"]}
     if compared and asks_for_methods(details):  # fields do not answer it
         best = [chunk for chunk in best if chunk in state["compared"]] or best
@@ -201,6 +204,21 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
     return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
+def _compared_chunks(state: PipelineState, details: ExtractedDetails) -> Sequence[Chunk]:
+    """Return the best chunks, and the next chunk that defines an error code of the question.
+
+    The next chunk is only added if none of the best ones defines a code. The many chunks of a named API
+    come first, so they may hide the table of the platform's error codes.
+    """
+    chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)]
+    best, others = chunks[:MAX_COMPARED_CHUNKS], chunks[MAX_COMPARED_CHUNKS:]
+    codes = list(map(str.lower, error_codes(details.text)))
+    if not codes or any(definition_strength(chunk, codes) >= DEFINED for chunk in best):
+        return best
+    defining = (chunk for chunk in others if definition_strength(chunk, codes) >= DEFINED)
+    return [*best, *islice(defining, 1)]
+
+
 def _about_named_api(
     chunks: Sequence[Chunk],
     part: ExtractedDetails,
@@ -228,16 +246,23 @@ def _about_named_api(
     own_text = "\n".join(chunk.text for chunk in own)
     words = terms.weights.keys() - terms.found_in(own_text)
     codes = {
-        code for code in map(str.lower, error_codes(part.text)) if code not in own_text.lower()
+        code
+        for code in map(str.lower, error_codes(part.text))
+        if not any(_has_code(chunk, code) for chunk in own)
     }
 
     def is_about(chunk: Chunk) -> bool:
         body = chunk.body.lower()
         is_mention = chunk.kind == "prose" and len(name) >= MIN_NAME_CHARS and name in body
-        has_code = any(code in body for code in codes)
+        has_code = any(_has_code(chunk, code) for code in codes)
         return chunk in own or is_mention or has_code or bool(terms.found_in(chunk.text) & words)
 
     return [chunk for chunk in chunks if is_about(chunk)]
+
+
+def _has_code(chunk: Chunk, code: str) -> bool:
+    """Return whether `chunk` contains the lower-case `code`, or a row for a range that contains it."""
+    return code in chunk.text.lower() or bool(ranges_in(chunk.body, code))
 
 
 def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:
@@ -317,7 +342,8 @@ def _choose_passages(
 
     If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
     best passage comes first. If the question is about an error and another passage defines its code, only
-    this definition follows; a best passage about a different code is left out. If the question compares
+    this definition is added. It comes first if the best passage does not contain the code, unless the code
+    is an HTTP status. A best passage about a different code is left out. If the question compares
     things, the best passages about the other things follow (see `_other_sides`), and those about deprecated
     things come last. `compared` are the documents of the APIs that it compares. Further passages must
     be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
@@ -332,7 +358,11 @@ def _choose_passages(
         heading = best.chunk.section.rpartition(" > ")[2]
         is_about_code = heading.startswith(tuple(error_codes(heading))) or named_error_code(heading)
         others = [*_mentions_of_status(definition, ranked), definition]
-        return others if is_about_code else [best, *others]
+        if is_about_code:
+            return others
+        is_explained = any(code in best.text.lower() for code in definition.codes)
+        is_status = all(map(is_http_status, definition.codes))
+        return [best, *others] if is_explained or is_status else [*others, best]
     chosen = [best]
     if compared or "difference" in terms.needs:
         chosen = [best, *_other_sides(best, others, compared)]

@@ -20,6 +20,7 @@ from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.models.chat_model import ModelCircuit
 from runnables.page_versions import is_deprecated
+from runnables.question.error_codes import error_codes
 from runnables.question.query_analysis import extract_identifiers
 from runnables.retrieval.exact_search import (
     DEFINED,
@@ -209,7 +210,8 @@ class HybridSearch:
             exact = find_definitions(self.collection, identifiers, query, filters)
             found = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
             chunks = found | self._read(hit for hit in candidates if hit not in found)
-            candidates = _definitions_first(identifiers, chunks, found, ranking, candidates)
+            codes = list(map(str.lower, error_codes(query)))
+            candidates = _definitions_first(identifiers, codes, chunks, found, ranking, candidates)
         if numbered := chunks_by_heading_number(self.collection, query, filters):
             # The score 0 marks chunks that the search did not find; `relative_scores` gives them the best
             # score.
@@ -253,6 +255,7 @@ class HybridSearch:
 
 def _definitions_first(
     identifiers: list[str],
+    codes: list[str],
     chunks: Mapping[ChunkHit, Chunk],
     exact: Container[ChunkHit],
     ranking: ScoredHits,
@@ -269,6 +272,9 @@ def _definitions_first(
        compares the HTTP method.
     3. Chunks of documents that are not deprecated come first.
     4. Chunks that are earlier in `ranking` come first.
+
+    If none of these chunks defines one of `codes`, the last of them is replaced by the best chunk that
+    does. All chunks of an API define its path, so they would hide the table of the platform's error codes.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}
@@ -282,7 +288,11 @@ def _definitions_first(
             ranks.get(hit, len(ranks)),
         ),
     )
-    first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_LEADING_DEFINITIONS]}
+    leading = defining[:MAX_LEADING_DEFINITIONS]
+    explaining = [h for h in defining if definition_strength(chunks[h], codes) >= DEFINED]
+    if explaining and not any(hit in leading for hit in explaining):
+        leading[-1] = explaining[0]
+    first = {hit: ranking.get(hit, 0.0) for hit in leading}
     return first | {hit: score for hit, score in others.items() if hit not in first}
 
 
