@@ -107,6 +107,7 @@ def test_identifier_alone_finds_its_page_first(
         ("createdTime or updated-at", ["createdtime", "updated-at"]),
         ("sign", ["sign"]),
         ("sign?", ["sign"]),
+        ("@everyone", ["@everyone"]),
         ("怎么发货", []),
         ("how do I ship an order", []),
         ("sign 是什么意思", ["sign"]),
@@ -432,3 +433,16 @@ def test_code_outside_the_filters_is_missing(
     missing = client.post("/ask", json=asked).json()
     assert missing["answer"][0].startswith(sentence)
     assert missing["confidence"] == "low"
+
+
+@pytest.mark.parametrize("question", ["@everyone", "`@everyone`?"])
+def test_mention_is_found_although_its_word_is_common(tmp_path: Path, question: str) -> None:
+    page = (
+        "# Rooms\n\n## Names\n\nA room has a name.\n\n## Calls\n\n"
+        "The text `@everyone` calls all members of a room.\n\n## Limits\n\nA room has 50 seats.\n"
+    )
+    # In many words, a single occurrence of a common word says nothing about the topic.
+    page += "".join(f"\n## Floor {i}\n\n{'This floor has a room. ' * 40}\n" for i in range(160))
+    answer = quoted_page(tmp_path, page, question)
+    assert "calls all members" in answer
+    assert "50 seats" not in answer

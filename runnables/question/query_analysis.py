@@ -301,7 +301,7 @@ def extract_identifiers(question: str) -> list[str]:
 
 
 def specific_identifiers(question: str) -> list[str]:
-    """Return the identifiers in `question` that contain `_`, `.`, `/` or start with `--`, unlike words.
+    """Return the identifiers in `question` that contain `_`, `.`, `/` or start with `--` or `@`.
 
     Hexadecimal numbers and telephone numbers are also returned and, if the question is about errors, other
     numbers.
@@ -356,14 +356,17 @@ def _is_about_errors(question: str) -> bool:
 def _is_specific(name: str, about_errors: bool) -> bool:
     if name.lstrip("-").isdigit():
         return about_errors
-    has_mark = name.startswith("--") or any(mark in name for mark in "_./")
+    has_mark = name.startswith(("--", "@")) or any(mark in name for mark in "_./")
     return has_mark or _TELEPHONE_NUMBER.fullmatch(name) is not None
 
 
 def _plain_words(question: str) -> list[str]:
-    """Return the plain words that are identifiers, such as `sign` in "what is sign?"."""
+    """Return the plain words that are identifiers, such as `sign` in "what is sign?".
+
+    If the question is a single word, it may begin with `@`, as mentions and annotations do.
+    """
     stripped = question.strip().strip("`\"'?？")
-    if _WORD.fullmatch(stripped):
+    if _WORD.fullmatch(stripped.removeprefix("@")):
         return [stripped]
     named = [word for word in _CODE_WORD.findall(question) if word.lower() not in _QUESTION_WORDS]
     if named or not _ASKS_FOR_MEANING.search(question):
