@@ -266,6 +266,7 @@ def test_indexes_of_sphinx_are_not_read(tmp_path: Path) -> None:
     for name in ("boats", "genindex", "py-modindex"):
         (tmp_path / f"{name}.html").write_text("<h1>Boats</h1><p>Moor first.</p>")
     (document,) = read_results(tmp_path, LIMITS)
+    assert isinstance(document, SourceDocument)
     assert document.id == "boats"
 
 
