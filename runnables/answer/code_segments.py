@@ -70,8 +70,8 @@ def without_pasted_commands(segments: Sequence[Segment], question: str) -> list[
 
 def _is_pasted(code: str, question: str) -> bool:
     command = _as_line("\n".join(code.splitlines()[1:-1]))  # without the fence
-    is_pasted = fuzz.partial_ratio(command, question) >= MIN_COMMAND_SIMILARITY
-    return is_pasted and command.startswith("curl ") and len(command) <= len(question)
+    may_be_pasted = command.startswith("curl ") and len(command) <= len(question)
+    return may_be_pasted and fuzz.partial_ratio(command, question) >= MIN_COMMAND_SIMILARITY
 
 
 def _as_line(text: str) -> str:
