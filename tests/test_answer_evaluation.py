@@ -32,6 +32,8 @@ from tests.langsmith_server import langsmith_server
 from tests.model_script import Reply
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.acceptance
+
 Evaluate = Callable[..., Result]
 
 QUESTION = EvaluationQuestion(

@@ -21,6 +21,8 @@ from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.acceptance
+
 QUESTION = {"question": "发货接口是哪个"}
 
 

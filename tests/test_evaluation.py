@@ -39,6 +39,8 @@ from tests.langsmith_server import LangSmith, langsmith_server
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.acceptance
+
 SIGNING = "https://open.example.com/docs/signing"
 SHIP = "https://open.example.com/#/api?apiId=1110"
 SAMPLE_DOCUMENTS = 32
@@ -380,7 +382,6 @@ def test_json_output_contains_all_results(evaluate: Evaluate, questions: Path) -
     assert found["experiments"] == []
 
 
-@pytest.mark.acceptance
 def test_generated_questions_are_reported_and_saved_for_reuse(evaluate: Evaluate) -> None:
     told = evaluate()
     assert "The questions were generated from the documents" in told.stdout
@@ -474,7 +475,6 @@ def test_documents_without_a_unique_text_cannot_be_evaluated(
     assert not Path("data/evaluation").exists()
 
 
-@pytest.mark.acceptance
 def test_embedding_model_adds_dense_and_hybrid_routes(
     evaluate_with_embeddings: Evaluate, questions: Path, model_server: ModelServer
 ) -> None:
@@ -499,7 +499,6 @@ def test_embedding_model_adds_dense_and_hybrid_routes(
     assert "so only full text would be measured" in failed.stderr
 
 
-@pytest.mark.acceptance
 def test_plot_as_png(evaluate: Evaluate, questions: Path) -> None:
     figures(evaluate(questions, "--json", "--plot", "recall.png"))
     assert Path("recall.png").read_bytes().startswith(b"\x89PNG")

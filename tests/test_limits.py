@@ -26,6 +26,8 @@ from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 from tests.redis_server import RedisServer, missing_redis, running_redis
 
+pytestmark = pytest.mark.acceptance
+
 ADMIN_KEY = "a" * 40
 
 ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}

@@ -18,6 +18,8 @@ from tests.http_client import http_client
 from tests.model_script import Reply
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.acceptance
+
 SETTING = "APIDESK_EMBEDDING_MODEL=openai:scripted-embedding: "
 QUESTION = "How many tokens may a workspace create?"
 
@@ -106,7 +108,6 @@ def test_unusable_vector_searches_full_text_and_is_reported(
     assert check(client) == {"status": "ok", "detail": "openai:scripted-embedding"}
 
 
-@pytest.mark.acceptance
 def test_hanging_embedding_server_is_not_called_for_a_while(
     client: TestClient[Litestar],
     service: AnswerService,
@@ -133,7 +134,6 @@ def test_hanging_embedding_server_is_not_called_for_a_while(
     assert check(client)["status"] == "ok"
 
 
-@pytest.mark.acceptance
 def test_rebuild_with_another_vector_length_is_searched(
     client: TestClient[Litestar], service: AnswerService, model_server: ModelServer
 ) -> None:

@@ -20,7 +20,7 @@ from tests.model_server import ModelServer
 from tests.reranking import KEY, QUESTION, order, retrieved, run, skip_reason
 from tests.traces import Trace
 
-pytestmark = pytest.mark.usefixtures("no_backoff")
+pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("no_backoff")]
 
 
 def platform_info(language: Language = "en") -> PlatformInfo:

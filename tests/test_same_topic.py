@@ -24,7 +24,7 @@ from tests.gap_questions import ASKED_AT, DATA, gap_set, read_lines
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 
-pytestmark = pytest.mark.usefixtures("no_backoff")
+pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("no_backoff")]
 
 KEY = "sk-never-to-be-seen"
 TEXTS = [

@@ -33,6 +33,8 @@ from schemas.question import Turn
 from schemas.settings import Settings, read_settings
 from tests.postgres import Postgres
 
+pytestmark = pytest.mark.acceptance
+
 T = TypeVar("T")
 
 NOW = datetime.now(UTC)
@@ -235,7 +237,6 @@ def test_delete_removes_exactly_one_session(url: str) -> None:
 # --- concurrency
 
 
-@pytest.mark.acceptance
 def test_concurrent_sessions_are_not_mixed_up(url: str) -> None:
     """With two stores, as in two processes of a server."""
     names = [(f"owner-{n % 7}", f"session-{n}") for n in range(50)]
@@ -256,7 +257,6 @@ def test_concurrent_sessions_are_not_mixed_up(url: str) -> None:
     ]
 
 
-@pytest.mark.acceptance
 def test_concurrent_append_delete_and_read_keep_session_consistent(url: str) -> None:
     async def use(store: SessionStore) -> tuple[Turn, ...]:
         async with open_store(url, history_turns=3) as other:
@@ -286,7 +286,6 @@ def test_reader_does_not_block_append(tmp_path: Path) -> None:
     with_store(f"sqlite:///{tmp_path / 'x.db'}?timeout=0.1", use)
 
 
-@pytest.mark.acceptance
 def test_locked_rows_are_skipped_when_pruning(postgres: Postgres) -> None:
     url = postgres.empty_database()
 

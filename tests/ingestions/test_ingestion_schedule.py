@@ -26,6 +26,8 @@ from tests.serving_process import wait_until
 from tests.small_platform import PLATFORM, guides
 from tests.sync_harness import write_page, write_pages
 
+pytestmark = pytest.mark.acceptance
+
 
 def test_cron_uses_the_time_zone() -> None:
     plan = IngestionSchedule(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
@@ -272,7 +274,6 @@ async def watching(
     assert complaints == []
 
 
-@pytest.mark.acceptance
 @pytest.mark.parametrize("path", ["guides", "."])
 def test_watch_ignores_the_files_of_the_service(settings: Settings, path: str) -> None:
     """The store and the database are in the folder of platform.toml, which may also be a source."""

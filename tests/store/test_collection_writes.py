@@ -25,6 +25,8 @@ from tests.chunks import embed, page
 from tests.collections import use_milvus, write
 from tests.store.conftest import ODD_NAMES, PAGES, Connect, client_of, search, stored
 
+pytestmark = pytest.mark.acceptance
+
 only_milvus = pytest.mark.parametrize("kind", ["next collection"], indirect=True, scope="module")
 
 

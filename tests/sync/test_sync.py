@@ -21,6 +21,8 @@ from schemas.errors import (
 from tests.model_server import ModelServer
 from tests.sync_harness import SyncHarness, assert_equals_rebuild, counts, write_page, write_pages
 
+pytestmark = pytest.mark.acceptance
+
 
 def test_sync_writes_only_changed_chunks(harness: SyncHarness) -> None:
     folder = harness.source("guides")

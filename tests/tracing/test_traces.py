@@ -31,6 +31,8 @@ from tests.tracing.traced_questions import (
     reply,
 )
 
+pytestmark = pytest.mark.acceptance
+
 MAX_RUNS = 10
 """Maximum number of runs of a question that a model answers; LangChain's agent adds its own."""
 
