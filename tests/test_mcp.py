@@ -27,6 +27,8 @@ from tests.model_script import Reply
 from tests.model_server import ModelServer
 from tests.serving_process import APIDESK
 
+pytestmark = pytest.mark.acceptance
+
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 ACCEPT = {"accept": "application/json, text/event-stream"}
@@ -284,7 +286,6 @@ def test_model_failure_is_a_tool_error(
     assert "APIDESK_CHAT_MODEL" in text_of(result)
 
 
-@pytest.mark.acceptance
 def test_disconnect_cancels_the_model_call(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
@@ -434,7 +435,6 @@ def test_request_log_names_the_tool(url: str, caplog: pytest.LogCaptureFixture) 
 # stdio
 
 
-@pytest.mark.acceptance
 def test_stdio_opens_the_store(tmp_path: Path) -> None:
     """The process indexes, answers, and writes only protocol messages to stdout."""
     platform = write_platform(tmp_path)

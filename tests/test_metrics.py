@@ -27,7 +27,7 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Recorded, Reply, Scripted
 from tests.model_server import ModelServer
 
-pytestmark = pytest.mark.usefixtures("no_backoff")
+pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("no_backoff")]
 
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
@@ -403,7 +403,6 @@ def run_worker(folder: Path, *arguments: str) -> list[str]:
     return done.stdout.split("\0")
 
 
-@pytest.mark.acceptance
 def test_processes_share_counters(tmp_path: Path) -> None:
     first, alone, _ = run_worker(tmp_path, "2")
     _, both, after = run_worker(tmp_path, "1", first)

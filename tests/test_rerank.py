@@ -23,7 +23,7 @@ from tests.rerank_server import RerankServer, cohere, jina, results, tei, to_jso
 from tests.reranking import KEY, QUESTION, order, retrieved, run, skip_reason
 from tests.traces import Trace
 
-pytestmark = pytest.mark.usefixtures("no_backoff")
+pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("no_backoff")]
 
 
 @pytest.fixture

@@ -33,6 +33,8 @@ from tests.model_script import Reply
 from tests.traces import Trace
 from tests.web_server import KEY, WebServer, error_reply, result, search_reply
 
+pytestmark = pytest.mark.acceptance
+
 QUESTION = "How do I rotate the signing key?"
 URL = "https://docs.example.com/keys"
 BODY = "Rotate it on the console. The old key works for a day."

@@ -49,6 +49,8 @@ from tests.model_script import Reply
 from tests.model_server import ModelServer
 from tests.small_platform import PLATFORM, settings_of
 
+pytestmark = pytest.mark.acceptance
+
 NO_DOCUMENTATION = DocumentationContext()
 
 
@@ -389,7 +391,6 @@ def test_questions_are_embedded_in_batches(
     assert "APIDESK_EMBEDDING_MODEL" in found.notes[0]
 
 
-@pytest.mark.acceptance
 def test_time_limit_applies_to_each_embedding_request(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
