@@ -8,7 +8,7 @@ from typing import Any
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import plain_text, split_code
+from ingestion.text.markdown_blocks import markdown_table, plain_text, split_code
 from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
@@ -214,10 +214,10 @@ def _table(rows: Sequence[Segment]) -> str:
     columns = [column for column in all_columns if any(cell for _, cell in column)]
     titles = [max(title for title, _ in column) for column in columns]
     cells = zip(*([cell.replace("|", "\\|") for _, cell in c] for c in columns), strict=True)
-    lines = [titles, ["---"] * len(titles), *cells]
+    lines = [titles, *cells]
     if len(rows[0].table_names) > len(rows) > (0 if rows[0].is_parameter else 1):
         lines.append(["…"] + [""] * (len(titles) - 1))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table(lines)
 
 
 def _names_of_rest(rows: Sequence[Segment]) -> str:
