@@ -110,7 +110,7 @@ def _included_file(target: str, path: Path, folder: Path) -> Path | None:
     """
     above = [base for base in path.parents if base.is_relative_to(folder)]
     targets = (target, *(str(base / _PARTIALS / target) for base in above))
-    files = (_relative_file(path.parent / each, folder) for each in targets)
+    files = (_file_below(path.parent / each, folder) for each in targets)
     return next(filter(None, files), None)
 
 
@@ -122,12 +122,12 @@ def _file(target: str, path: Path, folder: Path) -> Path | None:
     name = target.removeprefix("@site").lstrip("/")
     is_relative = name == target
     for base in (path.parent,) if is_relative else (folder, folder.parent):
-        if file := _relative_file(base / name, folder):
+        if file := _file_below(base / name, folder):
             return file
     return None
 
 
-def _relative_file(path: Path, folder: Path) -> Path | None:
+def _file_below(path: Path, folder: Path) -> Path | None:
     """Return the file at `path`, which may contain `..`; None if no such file is below `folder`."""
     file = Path(os.path.normpath(path))
     is_below = file.is_relative_to(folder) and file.is_file()

@@ -1,4 +1,4 @@
-"""Parses Markdown into blocks, tables and list items, writes tables and fences, and anchors headings.
+"""Parses Markdown into blocks, tables and list items, and writes tables, fences and heading anchors.
 
 The anchors are those that documentation generators derive from the text of a heading.
 """

@@ -139,7 +139,7 @@ def find_quotes(
             (extract_details(text), QueryTerms.of(details, structured, collection, glossary, text))
             for text in texts
         ]
-    best = _compared_chunks(state, details)
+    best = _best_chunks(state, details)
     compared = {chunk.document_key for chunk in state["compared"]}
     if compared and asks_for_methods(details):  # fields do not answer it
         best = [chunk for chunk in best if chunk in state["compared"]] or best
@@ -204,7 +204,7 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
     return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
-def _compared_chunks(state: PipelineState, details: ExtractedDetails) -> Sequence[Chunk]:
+def _best_chunks(state: PipelineState, details: ExtractedDetails) -> Sequence[Chunk]:
     """Return the best chunks, and the next chunk that defines an error code of the question.
 
     The next chunk is only added if none of the best ones defines a code. The many chunks of a named API
