@@ -14,6 +14,7 @@ from runnables.answer.code_segments import unasked_code
 from runnables.answer.segments import Segment
 from runnables.question.needs import CALL_NEEDS
 from runnables.retrieval.exact_search import STATUS_DIGITS
+from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import relevance_of
 from schemas.document import Chunk
 
@@ -50,7 +51,10 @@ constant also limits which other rows of the table are quoted with it (see `_fur
 """
 
 MIN_ASKED_SHARE = 0.3
-"""Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
+"""Minimum relevance of a row that is clearly asked for, as a share of the weight of the question's words.
+
+`PARAMETER_WORDS` do not count.
+"""
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     Rows that the question does not clearly ask for come last, parent parameters before their children.
     """
     segments, terms, relevance = candidate.segments, candidate.terms, candidate.relevances
-    clear = MIN_ASKED_SHARE * terms.weight(terms.weights.keys() - PARAMETER_WORDS)
+    clear = _clear_relevance(terms)
     table = _table_rows(segments, anchor)
     rows = [i for i in table if i != anchor]
     if anchor in candidate.matrix_rows:
@@ -227,6 +231,11 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     return sorted(rows, key=order)
 
 
+def _clear_relevance(terms: QueryTerms) -> float:
+    """Return the minimum relevance of a row that the question clearly asks for."""
+    return MIN_ASKED_SHARE * terms.weight(terms.weights.keys() - PARAMETER_WORDS)
+
+
 def _asked_rows_first(candidate: Candidate, indices: Collection[int]) -> tuple[int, ...]:
     """Return `indices` in document order, except that the rows asked for come first in their table.
 
@@ -234,7 +243,7 @@ def _asked_rows_first(candidate: Candidate, indices: Collection[int]) -> tuple[i
     """
     relevance, segments = candidate.relevances, candidate.segments
     best = max(relevance[i] for i in indices)
-    clear = max(MIN_ASKED_SHARE * candidate.terms.total, SIMILAR_SHARE * best)
+    clear = max(_clear_relevance(candidate.terms), SIMILAR_SHARE * best)
 
     def order(index: int) -> tuple[int, bool, int]:
         is_other_row = segments[index].kind == "row" and relevance[index] < clear
