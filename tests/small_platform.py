@@ -40,14 +40,19 @@ def guides(settings: Settings) -> Path:
     return settings.platform.parent / "guides"
 
 
-def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
-    """Return the answer to `question` about a platform with one page and, in TOML, another source."""
-    (folder / "platform.toml").write_text(PLATFORM + source)
-    (folder / "guides").mkdir()
-    (folder / "guides" / "page.md").write_text(page)
+def ask(folder: Path, question: str) -> Answer:
+    """Return the answer to `question` about the platform in `folder`."""
 
     async def answer() -> Answer:
         async with open_answer_service(settings_of(folder)) as answer_service:
             return await answer_service.ask(AskCommand(question))
 
-    return "\n\n".join(asyncio.run(answer()).answer)
+    return asyncio.run(answer())
+
+
+def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
+    """Return the answer to `question` about a platform with one page and, in TOML, another source."""
+    (folder / "platform.toml").write_text(PLATFORM + source)
+    (folder / "guides").mkdir()
+    (folder / "guides" / "page.md").write_text(page)
+    return "\n\n".join(ask(folder, question).answer)
