@@ -1,17 +1,13 @@
 """Code is quoted if a question asks for it, and its words count as far as they have a meaning."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from app.service.answer_service import open_answer_service
-from app.service.ask_command import AskCommand
 from runnables.answer.code_segments import words_in_segment
 from runnables.answer.segments import Segment
-from schemas.answer import Answer
 from tests.refund_terms import TERMS
-from tests.small_platform import PLATFORM, quoted_page, settings_of
+from tests.small_platform import PLATFORM, ask, quoted_page
 
 TABS = (
     "# Tokens\n\n## Create a search token\n\nSearch tokens are signed on your server.\n\n"
@@ -128,9 +124,4 @@ def test_pasted_line_without_an_explanation_is_not_an_answer_with_high_confidenc
     (tmp_path / "platform.toml").write_text(PLATFORM)
     (tmp_path / "guides").mkdir()
     (tmp_path / "guides" / "page.md").write_text(page)
-
-    async def answer() -> Answer:
-        async with open_answer_service(settings_of(tmp_path)) as answer_service:
-            return await answer_service.ask(AskCommand(PASTED))
-
-    assert asyncio.run(answer()).confidence != "high"
+    assert ask(tmp_path, PASTED).confidence != "high"
