@@ -1,4 +1,4 @@
-"""Opens the database of APIDESK_DATABASE_URL and upgrades its tables with Alembic.
+"""Opens the database at APIDESK_DATABASE_URL and upgrades its tables with Alembic.
 
 To change a table, change it in `ingestion.database.tables`, add a migration to `migrations/versions/`, and
 set `HEAD` to the revision of the migration. A test checks that the migrations create exactly the
@@ -42,9 +42,9 @@ LIVENESS_OPTIONS = {
 }
 """Default options that close a PostgreSQL connection soon after the server's machine becomes unreachable.
 
-Without them, a thread waits for a reply for 15 minutes or more. `keepalives_idle` and `keepalives_interval`
-are in seconds, `tcp_user_timeout` is in milliseconds. The options are not added to the URL, because a hash
-of the URL names the folder of the records that wait for the database (`app/service/record_writer.py`).
+Without these options, a thread waits for a reply for 15 minutes or more. `keepalives_idle` and
+`keepalives_interval` are in seconds, `tcp_user_timeout` is in milliseconds. The options are not added to
+the URL, because the name of the outbox folder is a hash of the URL (`app/service/record_writer.py`).
 """
 
 WAL_TIMEOUT_S = 5.0
@@ -97,6 +97,7 @@ def _upgrade(connection: Connection) -> None:
     from alembic.util import CommandError
 
     config = Config()
+    # In an option of Alembic, `%%` stands for `%`.
     config.set_main_option(
         "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
     )
@@ -154,10 +155,10 @@ def database_errors() -> Iterator[None]:
         raise StoreUnavailable(message) from error
 
 
-def _parse_url(text: str) -> URL:
+def _parse_url(database_url: str) -> URL:
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):  # the error's own message may contain a part of the URL
+        url = make_url(database_url)
+    except (ArgumentError, ValueError):  # the message of the error may contain the password
         raise ConfigurationError(
             f"{DATABASE_SETTING}: not a database URL; an example is sqlite:///apidesk.db"
         ) from None
@@ -194,7 +195,7 @@ def _create_engine(url: URL) -> Engine:
 def _create_in_memory_engine(url: URL) -> Engine:
     """Return an engine with a single connection, which all threads share.
 
-    A second connection would open another, empty database.
+    A second connection would open a separate, empty database.
     """
     return create_engine(
         url,

@@ -1,7 +1,4 @@
-"""Explains why SQLite cannot use a file.
-
-This module is needed because SQLite's own messages do not name the likely causes.
-"""
+"""Explains why SQLite cannot use a file. SQLite's own messages do not name the likely causes."""
 
 import sqlite3
 

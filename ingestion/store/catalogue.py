@@ -36,7 +36,8 @@ MAX_OUTLINE_CHUNKS = 1_024
 MAX_OUTLINE_BYTES = 8_000
 """Maximum size of an outline in bytes. Milvus limits a JSON field, including escapes, to 65,536 bytes."""
 
-_COPIED_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
+_FIRST_CHUNK_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
+"""Fields that a catalogue entry takes from the first chunk of its document."""
 
 
 def words_name(name: str) -> str:
@@ -120,7 +121,7 @@ class CatalogueBuilder:
     def entries(self) -> Iterator[CatalogueEntry]:
         """Yield an entry for each document whose rows were added."""
         for document in self._documents.values():
-            fields = {name: document.first[name] for name in _COPIED_FIELDS}
+            fields = {name: document.first[name] for name in _FIRST_CHUNK_FIELDS}
             headings = sorted(document.headings, key=document.headings.__getitem__)
             is_api = bool(fields["api_name"] or fields["api_url"])
             if not is_api:

@@ -97,7 +97,7 @@ def open_milvus(settings: Settings) -> "MilvusClient":
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of the store. Raises ConfigurationError."""
+    """Create the folder of the store. Raises ConfigurationError if it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -4,7 +4,7 @@ There are two implementations. `MilvusCollection` is stored and searched by a Mi
 `EmbeddedCollection` is stored and searched in an SQLite file, the snapshot, and copied to Milvus Lite. Both
 index the same words with the same BM25 parameters, so they rank chunks alike.
 
-A collection has a manifest (manifest.py), which says with which settings the collection was created, and a
+A collection has a manifest (manifest.py), which contains the settings with which it was created, and a
 catalogue (catalogue.py), which has one entry per document.
 """
 
@@ -61,7 +61,7 @@ class ChunkHit(NamedTuple):
 
 
 class StoredChunk(NamedTuple):
-    """The fields of a stored chunk that `ingestion.source_reading` compares."""
+    """The fields of a stored chunk that a run compares with the sources (see `StoredDocuments`)."""
 
     id: str
     source: str
@@ -75,7 +75,7 @@ class CollectionWriter(ABC):
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks`. `vectors` are their embeddings, None if there is no model."""
+        """Write new or changed `chunks`. `vectors` are their embeddings; None if there is no model."""
 
     @abstractmethod
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
@@ -92,10 +92,10 @@ class CollectionWriter(ABC):
 class Collection(ABC):
     """The chunks of a platform, searchable by words and, with an embedding model, by vectors.
 
-    All methods except `run` block: call them with `run` or in a worker thread. Methods that search or read
-    raise CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created
-    with settings that differ from the current ones, and StoreUnavailable if the store does not answer. They
-    see writes of other processes at once or, on a Milvus server, within a second.
+    All methods except `run` block: call them through `run` or in a worker thread. Methods that search or
+    read raise CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was
+    created with settings that differ from the current ones, and StoreUnavailable if the store does not
+    answer. They see writes of other processes at once or, on a Milvus server, within a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -234,7 +234,7 @@ class Collection(ABC):
 
     @abstractmethod
     def stored_manifest(self) -> CollectionManifest | None:
-        """Return the stored manifest without comparing it to the settings; None without a collection.
+        """Return the stored manifest without comparing it to the settings; None if nothing is indexed.
 
         Raises CollectionMismatch if apidesk did not create the collection.
         """

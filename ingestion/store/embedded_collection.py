@@ -1,7 +1,7 @@
 """A collection in files: the snapshot, which searches read, and its copy in Milvus Lite.
 
-The snapshot is an SQLite file that several processes can open. It contains a number for each chunk, which
-is also the index of the chunk in the arrays that are kept in memory.
+The snapshot is an SQLite file that several processes can open. It gives each chunk a number, which is also
+the index of the chunk in the arrays that are kept in memory.
 """
 
 import sqlite3
@@ -203,15 +203,16 @@ class EmbeddedCollection(Collection):
         ]
 
     def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
-        near = "(source = ? AND document_id = ? AND position BETWEEN ? AND ?)"
+        condition = "(source = ? AND document_id = ? AND position BETWEEN ? AND ?)"
         ranges = [
             (*chunk.document_key, chunk.position - distance, chunk.position + distance)
             for chunk in chunks
         ]
-        values = [value for each in ranges for value in each]
-        return self._chunks(" OR ".join([near] * len(ranges)), values) if ranges else []
+        values = [value for bounds in ranges for value in bounds]
+        return self._chunks(" OR ".join([condition] * len(ranges)), values) if ranges else []
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
+        # The indexes of both columns contain only non-empty values. `<> ''` lets SQLite use them.
         conditions = [
             f"({column} IN {placeholders(values)} AND {column} <> '')"
             for column, values in (("api_url", urls), ("api_name", names))
@@ -382,8 +383,8 @@ def _load_documents(connection: sqlite3.Connection) -> _LoadedDocuments:
     for number, words, language, chunk_id, source, document_id, kind in rows:
         lengths[number] = words
         languages.add(language)
-        # The chunks of a document share the strings `source` and `document_id`. Copies of these strings
-        # for every chunk would take most of the memory.
+        # Chunks share one copy of each source, document id and kind. Separate copies for every chunk would
+        # take most of the memory.
         hits[number] = ChunkHit(
             chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )

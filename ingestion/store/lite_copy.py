@@ -1,7 +1,7 @@
 """Copies a collection in local files to Milvus Lite: one row per chunk, with the chunk's vector.
 
 Searches read the snapshot of the collection (snapshot.py), not the copy. Each run copies its changes to
-Milvus Lite, and a missing snapshot is restored from the copy. While Milvus Lite is open, it locks its file,
+Milvus Lite, and a missing snapshot is restored from the copy. Milvus Lite locks its file while it is open,
 so it is closed after each use.
 
 Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A
@@ -69,9 +69,8 @@ class LiteCopy:
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
         """Copy the changes in the snapshot's table `journal` to Milvus Lite, then empty this table.
 
-        The table lists the chunks that were written or deleted since the last copy.
-
-        After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied.
+        The table lists the chunks that were written or deleted since the last copy. After a rebuild, or if
+        Milvus Lite does not contain the collection, all chunks are copied.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
         Lite file open, and StoreUnavailable if Milvus Lite fails for another reason. After an error, the

@@ -1,6 +1,6 @@
 """Reads and writes the manifest and other state of a Milvus collection, which are stored as its properties.
 
-The manifest says with which settings the collection was created, for example the embedding model.
+The manifest contains the settings with which the collection was created, such as the embedding model.
 """
 
 import time
@@ -29,7 +29,10 @@ SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
 WORDS_VERSION = 7
-"""Version of the indexed words. Increment it with every change to how text becomes words or is weighted."""
+"""Version of the rules by which text is split into indexed words, and words are weighted.
+
+Increment it with every change of these rules.
+"""
 
 CATALOGUE_VERSION = 1
 """Version of the catalogue's format, the first part of the token in `CATALOGUE_PROPERTY`.

@@ -196,8 +196,8 @@ class MilvusCollection(Collection):
         return self._query_chunks(f"id <= {literal(bound + 'g')}")
 
     def catalogue(self) -> list[CatalogueEntry]:
-        # The catalogue is empty if an earlier version of apidesk created the collection without one; the
-        # next ingestion run creates it.
+        # If an earlier version of apidesk created the collection without a catalogue, the result is empty.
+        # The next ingestion run creates the catalogue.
         self.refresh()
         with self._reloader.store_errors():
             version = catalogue_version(self._client, self.alias)

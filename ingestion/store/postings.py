@@ -62,8 +62,8 @@ class Bm25:
         values = np.zeros(self._size, dtype=np.float32)
         if lengths:
             values[np.fromiter(lengths, dtype=np.int64)] = np.fromiter(lengths.values(), np.float32)
-        self._chunks = len(lengths)
-        mean = float(values.sum()) / max(1, self._chunks)
+        self._chunk_count = len(lengths)
+        mean = float(values.sum()) / max(1, self._chunk_count)
         self._norms = K1 * (1 - B + B * values / max(mean, 1.0))
         """The part of the BM25 denominator that depends on the length of the chunk, by chunk number."""
         self._terms: LRUCache[str, TermScores] = LRUCache(
@@ -94,7 +94,7 @@ class Bm25:
 
     def _score(self, numbers: Numbers, counts: npt.NDArray[np.uint16]) -> TermScores:
         """Return the scores of a term, which occurs `counts[i]` times in the chunk `numbers[i]`."""
-        idf = math.log1p((self._chunks - len(numbers) + 0.5) / (len(numbers) + 0.5))
+        idf = math.log1p((self._chunk_count - len(numbers) + 0.5) / (len(numbers) + 0.5))
         occurrences = counts.astype(np.float64)
         scores = idf * (K1 + 1) * occurrences / (occurrences + self._norms[numbers])
         return TermScores(numbers.astype(np.intp), scores)

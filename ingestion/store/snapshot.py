@@ -171,6 +171,7 @@ def decode_chunk(data: bytes) -> Chunk:
 
 def vector_dimension(connection: sqlite3.Connection) -> int | None:
     """Return the length of the stored vectors; None if there are none."""
+    # Each component is a float32, which has 4 bytes.
     row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
     return row[0] if row else None
 

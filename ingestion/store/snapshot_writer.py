@@ -80,9 +80,9 @@ class SnapshotWriter(CollectionWriter):
             check_lengths(chunk)
         with snapshot_errors(self._path):
             connection = self._begin()
-            before = self._remove(connection, [chunk.id for chunk in chunks])
+            replaced = self._remove(connection, [chunk.id for chunk in chunks])
             for index, chunk in enumerate(chunks):
-                number = before[chunk.id] if chunk.id in before else next(self._numbers)
+                number = replaced[chunk.id] if chunk.id in replaced else next(self._numbers)
                 vector = vectors[index] if vectors is not None else None
                 self._insert(connection, number, chunk, vector)
 
@@ -95,7 +95,7 @@ class SnapshotWriter(CollectionWriter):
             manifest = self._commit(connection)
             self._postings, self._words = PostingsUpdate(), Counter()  # free memory for Milvus Lite
             self._copy.replay_journal(connection, manifest)
-            self.abandon()
+            self.abandon()  # closes the connection
         return manifest
 
     def finish_restoring(self) -> None:
@@ -104,7 +104,7 @@ class SnapshotWriter(CollectionWriter):
             connection = self._begin()
             connection.execute("DELETE FROM journal")
             self._commit(connection)
-            self.abandon()
+            self.abandon()  # closes the connection
 
     def abandon(self) -> None:
         """Close the snapshot. Changes that are not committed are rolled back."""
