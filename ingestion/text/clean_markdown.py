@@ -35,6 +35,7 @@ from ingestion.text.typography import join_lines
 from schemas.choices import Language
 
 _WIDE = "\u00a0\u2000-\u200a\u3000"
+"""Spaces other than the ASCII space: no-break, typographic and full-width spaces."""
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
@@ -84,11 +85,14 @@ _ATTRIBUTE_LINE = re.compile(
 )
 """A line with only the attributes of an adjacent block, as in kramdown: `{: .note #id key="value"}`."""
 _TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
-_CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
+_CONTAINER_LINE = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
+"""The first or last line of a container: `:::note Title` or `:::`."""
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
+"""The first line of an alert: `> [!NOTE] Title`."""
 _INDENTED_BLOCK_START = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
+"""The first line of an admonition or content tab of MkDocs: `!!! note "Title"` or `=== "Tab"`."""
 _TITLE_DIV = re.compile(
     r"^([ \t]*:{3,}[ \t]*[A-Za-z][\w-]*)[ \t]*\n[ \t]*:{3,}[ \t]*title[ \t]*\n([^\n]+)\n[ \t]*:{3,}[ \t]*$",
     re.MULTILINE,
@@ -103,7 +107,9 @@ _ROLE = outside_code(
 _VARIABLE = outside_code(r"<<(?:glossary:(?P<term>[\w -]+)|(?P<name>[a-z][\w.-]*))>>")
 """A variable or a term of the glossary in ReadMe.com, such as `<<apiKey>>`."""
 _ADMONITION_STRINGS = (":::", "[!")
+"""Text without these strings has no admonitions for `_convert_admonitions`."""
 _INDENTED_BLOCK_STRINGS = ("!!!", "???", "===", ".. ")
+"""Text without these strings has no blocks for `_outdent_blocks`."""
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _INFO = re.compile(
     r"\A(?P<fence>[ \t>]*+(?:`{3,}|~{3,}))[ \t]*+"
@@ -115,7 +121,7 @@ _INFO = re.compile(
 )
 """An opening fence with its language, as in ```` ```ts title="a.ts" {2,3} ```` or ```` ``` {.ts} ````.
 
-An HTTP request, an object, or a curl command on the line of the fence is code, not a language.
+An HTTP request, a JSON object, or a curl command on the line of the fence is code, not a language.
 """
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
@@ -172,6 +178,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
 _CLEANED_STRINGS = ("==", "++", "  ", "** ")
+"""Text with one of these strings needs `_clean`."""
 _ESCAPE = re.compile(r"\\([-_.()\[\]{}+=~&%$@:;,'\"/?^!<>])")
 _HIGHLIGHT = re.compile(
     r"(?<![=\w])==(?=\S)([^=\n]+?)(?<=\S)==(?![=\w])|\+\+(?=\S)([^+\n]+?)(?<=\S)\+\+"
@@ -361,7 +368,7 @@ def _outdent_blocks(lines: Iterable[str], language: Language) -> Iterator[str]:
 def _convert_admonitions(lines: Iterable[str], language: Language) -> Iterator[str]:
     """Turn `:::note` and `> [!NOTE]` into bold titles."""
     for line in lines:
-        if match := _CONTAINER.match(line):
+        if match := _CONTAINER_LINE.match(line):
             title = match[3] or match[4] or match[5]
             yield from ("", match[1] + bold_title(match[2] or "", title, language), "")
         elif match := _ALERT.match(line):
@@ -389,14 +396,14 @@ def _clean(text: str) -> str:
     text = change_outside_code(_clean_characters, text)
     if "<br" in text.lower():
         lines = text.split("\n")
-        text = "\n".join(map(_break_line, lines, [*lines[1:], ""]))
+        text = "\n".join(map(_replace_breaks, lines, [*lines[1:], ""]))
     return replace_outside_code(_SPACES, lambda _: " ", text)
 
 
-def _break_line(line: str, following: str) -> str:
+def _replace_breaks(line: str, following: str) -> str:
     """Return a line with each `<br>` replaced: in a table by punctuation, elsewhere by a hard line break.
 
-    `following` is the line below `line`, or empty. In the header of a table, a space replaces `<br>`.
+    In the header of a table, a space replaces `<br>`. `following` is the line below `line`, or empty.
     """
     if _ROW.match(line):
         if _DELIMITER_ROW.fullmatch(following):

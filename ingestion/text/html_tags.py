@@ -94,7 +94,7 @@ _REPLACED_TAGS = {
     **dict.fromkeys(("p", "div", "ul", "ol", "details", "table", "tr", "section"), "\n\n"),
 }
 
-_IRREGULAR = re.compile(
+_IRREGULAR_TABLE = re.compile(
     r"(?:row|col)span|(?:padding|margin)-left|<(?:pre|img|caption|ol|dl|h\d)\b|<table.*<table",
     re.IGNORECASE | re.DOTALL,
 )
@@ -138,10 +138,12 @@ def replace_tags(text: str, page: PageMarkup) -> str:
     # Most paragraphs have no tags. A code span cannot contain a blank line, so paragraphs can be converted
     # separately.
     paragraphs = text.split("\n\n")
-    return "\n\n".join(_replace_in(part, page) if "<" in part else part for part in paragraphs)
+    return "\n\n".join(
+        _replace_in_paragraph(part, page) if "<" in part else part for part in paragraphs
+    )
 
 
-def _replace_in(text: str, page: PageMarkup) -> str:
+def _replace_in_paragraph(text: str, page: PageMarkup) -> str:
     if "<code" in text:
         text = replace_outside_code(_CODE_ELEMENT, lambda match: _code(match["html"]), text)
     if _MAY_BE_EMPHASIS.search(text):
@@ -349,7 +351,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the status and the code of an error in bold, such as "**404 `not_found`**"; else empty."""
+    """Return the status and code of an error in bold, as "**404 `not_found`**"; empty if there is none."""
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"
@@ -417,7 +419,7 @@ def regular_table(table: str) -> str:
     Code and absolute links in its cells become Markdown; other tags stay. The result is empty if the table
     has no rows, or needs a parser, for example because of merged cells or images.
     """
-    if _IRREGULAR.search(table):
+    if _IRREGULAR_TABLE.search(table):
         return ""
     rows = [cells for row in _ROW.findall(table) if (cells := _CELL.findall(row))]
     if not rows:

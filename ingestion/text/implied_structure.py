@@ -46,7 +46,7 @@ _FIRST_CHAPTER = re.compile(
 
 
 def is_first_chapter_title(title: str) -> bool:
-    """Return whether a title is one that the first chapter of any document may have, such as "1 概述"."""
+    """Return whether `title` is a common title of a first chapter, such as "1 概述" or "Introduction"."""
     return _FIRST_CHAPTER.fullmatch(title.strip()) is not None
 
 
@@ -66,7 +66,7 @@ class _Line:
 
 
 def with_numbered_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Return the blocks of a page with its lines that begin with Chinese numbers turned into headings.
+    """Return the blocks of a page with lines that begin with Chinese numbers turned into headings.
 
     `一、` begins a section and `（一）` a subsection. The numbers must begin at one and be consecutive, and
     text must follow each line. Otherwise, the lines are a list or a table of contents. The blocks are
@@ -397,9 +397,9 @@ _BOLD_ITEM = re.compile(r"^[-*+][ \t]+\*\*[^*\n]+\*\*[:：]?[ \t]*$", re.MULTILI
 def with_list_labels(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page with each list item that labels the next block turned into a paragraph.
 
-    Such an item is the last of its list, and the only one that contains only bold text. It labels a table
-    or code. If it is the only item of the list, it may also label text. Below a paragraph that ends with a
-    colon, and thus announces the list, an item is a label only before a table.
+    Such an item is the last of its list, and the only one that contains only bold text. A table or code
+    follows the list. If the list has no other item, any block may follow. Below a paragraph that ends with
+    a colon, and thus announces the list, an item is a label only before a table.
     """
     found: list[MarkdownBlock] = []
     for block, following in zip_longest(blocks, blocks[1:]):

@@ -45,7 +45,7 @@ _PASTED = re.compile(
     """,
     re.MULTILINE | re.VERBOSE | re.ASCII,
 )
-"""Matches pasted text in a question, such as a stack trace. The comments in the pattern name all kinds.
+"""Matches pasted text in a question. The comments in the pattern name its kinds.
 
 A line of a log, stack trace, HTTP response or code does not match if it contains Chinese characters.
 """
@@ -56,7 +56,10 @@ _ENGLISH_START = re.compile(
     r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have)\s",
     re.IGNORECASE,
 )
-"""The first words of an English sentence such as "what does"; "how to" may precede Chinese words."""
+"""The first words of an English question, such as "what does".
+
+"How to" does not match, because Chinese words may follow it.
+"""
 
 _CODE = re.compile(
     r"`[^`\n]{1,200}`|(?<!\S)--?[A-Za-z][\w-]*"
@@ -87,8 +90,9 @@ def detect_language(text: str) -> Language:
 def remove_pasted_text(question: str) -> str:
     """Return `question` without fenced code blocks and other text that its author pasted.
 
-    Pasted text is a line of a log or of code, an error message after the name of an exception, or JSON. In
-    a question with "how", "why", "what", "which" or a final `?`, only fenced code blocks are removed.
+    Such text is a line of a log, stack trace, HTTP response or program, an error message after the name of
+    an exception, or a member of a JSON object. In a question with "how", "why", "what", "which" or a final
+    `?`, only fenced code blocks are removed.
     """
     text = _CODE_BLOCK.sub(" ", question)
     return text if _ENGLISH_INTERROGATIVE.search(text) else _PASTED.sub(" ", text)
@@ -166,10 +170,10 @@ def simplify(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _simplification() -> tuple[Mapping[int, str], frozenset[str]]:
-    """Return the simplified characters by the code points of traditional ones, and the latter.
+    """Return the simplified character of each traditional one, by code point, and a set of characters.
 
-    The second result has only the traditional characters that are not in GB 2312, the character set of
-    simplified Chinese.
+    The set contains the traditional characters that are not in GB 2312, the character set of simplified
+    Chinese.
     """
     import msgpack
 

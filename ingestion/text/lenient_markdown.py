@@ -59,7 +59,6 @@ _NAMED_ELEMENT = outside_code(
 )
 """The opening tag of a custom element, but not of an icon. Its attribute `name` is content."""
 
-
 _NOTES_OF_MINTLIFY = re.compile(
     r"\A\s*> ## Documentation Index\n(?:>[^\n]*\n)+|\nBuilt with \[Mintlify\]\([^)\n]*\)\.?\s*\Z"
 )

@@ -105,7 +105,7 @@ def _unparsed_block(lines: list[str]) -> list[MarkdownBlock]:
 
 
 def _lines(markdown: str) -> list[str]:
-    """Split into lines as the parser does. `splitlines` would also split at form feed and U+2028."""
+    """Split `markdown` into lines as the parser does. `splitlines` also splits at form feed and U+2028."""
     return re.sub(r"\r\n?", "\n", markdown).split("\n")
 
 
@@ -241,7 +241,7 @@ def _without_underscore_emphasis(text: str) -> str:
 
 
 def _emphasis_sides(before: str, after: str) -> tuple[bool, bool]:
-    """Return whether underscores between two characters can open, and whether they can close, emphasis."""
+    """Return whether underscores between two characters can open emphasis, and whether they can end it."""
     is_spaced_before, is_spaced_after = not before.strip(), not after.strip()
     is_punctuation_before = not is_spaced_before and not before.isalnum()
     is_punctuation_after = not is_spaced_after and not after.isalnum()

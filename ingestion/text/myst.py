@@ -109,7 +109,7 @@ def replace_myst(text: str) -> str:
 
 
 def _titles_of_targets(parts: Iterable[str]) -> dict[str, str]:
-    """Return the titles of the headings in `parts` by the keys of their targets and of the titles."""
+    """Return the title of each heading in `parts`, by the key of the title and of each of its targets."""
     titles: dict[str, str] = {}
     for heading in (match for part in parts for match in _HEADING.finditer(part)):
         title = heading["title"].strip("# \t")
@@ -119,12 +119,12 @@ def _titles_of_targets(parts: Iterable[str]) -> dict[str, str]:
 
 
 def _target_key(name: str) -> str:
-    """Return a target, or the title from which the anchor of a heading is made, in a common form."""
+    """Return the name of a target or the title of a heading as a key: `api-keys` for `API keys`."""
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
 
 
 def _convert(text: str, may_have_comments: bool, titles: Mapping[str, str]) -> str:
-    """Return a part of a page that contains no code block without targets, comments and roles.
+    """Return `text`, which contains no code block, with roles replaced, and targets and comments removed.
 
     A reference without text gets the title of the heading that it refers to, if `titles` contains it.
     """
@@ -155,7 +155,8 @@ def _replace_directives(lines: Iterable[str]) -> Iterator[str]:
             blocks.pop()
             yield from block.end
         elif block and block.kind != "prose":
-            yield from [line] if block.kind == "code" else []
+            if block.kind == "code":
+                yield line
         elif fence and (opened := _open_block(fence)):
             blocks.append(opened)
             yield from opened.start
@@ -198,6 +199,10 @@ def _start_of_prose(name: str, argument: str, indent: str) -> tuple[str, ...]:
 
 
 def _role_text(titles: Mapping[str, str], match: re.Match[str]) -> str:
+    """Return the text in place of a role: the title of the heading, or the text of the role.
+
+    The text becomes a code span, unless the role is a reference with a target.
+    """
     is_reference = _REFERENCE_ROLE.fullmatch(match["role"])
     title = titles.get(_target_key(match["text"])) if is_reference else None
     if title and not match["target"]:

@@ -72,8 +72,8 @@ def with_note(text: str, note: str) -> str:
 def insert_name(template: str, name: str) -> str:
     """Return `template` with `name` instead of `{name}`, which must occur in it once.
 
-    A space separates the start or end of the name from a Chinese character next to it, unless it is Chinese
-    itself.
+    If an ASCII character of the name is next to a Chinese character of the template, a space is added
+    between them.
     """
     before, _, after = template.partition("{name}")
     start = " " if has_chinese(before[-1:]) and name[:1].isascii() else ""

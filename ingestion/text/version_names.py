@@ -1,4 +1,4 @@
-"""Versions of documentation: finds them in paths and questions, and compares them.
+"""Finds the versions of documentation in paths and questions, and compares versions.
 
 A version is a folder such as `v1`, `version-2.x`, `1.0` or `next` in the path of a file, in the URL of a
 page, or in the path of an API.

@@ -233,8 +233,8 @@ def stem(word: str) -> str:
 def inflected_forms(word: str) -> frozenset[str]:
     """Return the other forms of an English noun or verb, such as `refunds` for `refund`.
 
-    They differ from `word` only in an ending such as -s or -ing, unlike words with the same stem such as
-    `import` and `important`. Some of them are not words. The result is empty for words in other languages.
+    The forms differ from `word` only in an ending such as -s or -ing, unlike words with the same stem such
+    as `import` and `important`. Some forms are not words. The result is empty for words in other languages.
     """
     if not _LATIN_WORD.fullmatch(word):
         return frozenset()
@@ -287,8 +287,8 @@ def _informative_terms(question: str) -> tuple[str, ...]:
 
 
 def _is_informative(word: str) -> bool:
-    is_function_word = word in COMPARISON_WORDS or word in CONTRACTIONS
-    return zipf_frequency(word) < COMMON_ZIPF and not is_function_word
+    is_excluded = word in COMPARISON_WORDS or word in CONTRACTIONS
+    return zipf_frequency(word) < COMMON_ZIPF and not is_excluded
 
 
 def _non_chinese_stems(words: Iterable[str]) -> Iterator[str]:
