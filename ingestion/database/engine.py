@@ -55,18 +55,6 @@ WAL_RETRY_S = 0.05
 log = logging.getLogger(__name__)
 
 
-def upgrade_database(engine: Engine) -> None:
-    """Upgrade the tables to `HEAD`. This function blocks.
-
-    Raises ConfigurationError if a newer apidesk has changed the database, and SQLAlchemyError if the
-    database fails.
-    """
-    if _revision(engine) == HEAD:
-        return
-    with _exclusive_transaction(engine) as connection:
-        _upgrade(connection)
-
-
 def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
         try:
@@ -91,6 +79,7 @@ def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _upgrade(connection: Connection) -> None:
+    """Upgrade the tables to `HEAD`. Raises ConfigurationError if a newer apidesk changed the database."""
     # Imported here: the import is slow and rarely needed.
     from alembic.command import upgrade
     from alembic.config import Config
@@ -122,7 +111,9 @@ def open_engine(settings: Settings) -> Engine:
     try:
         if engine.dialect.name == "sqlite":
             _enable_wal(engine)
-        upgrade_database(engine)
+        if _revision(engine) != HEAD:
+            with _exclusive_transaction(engine) as connection:
+                _upgrade(connection)
     except ConfigurationError:
         engine.dispose()
         raise
