@@ -9,7 +9,7 @@ contains one row per document, built from the rows of its chunks.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -89,7 +89,7 @@ class _DocumentRows:
 
     first: MilvusRow
     """Row of the chunk with the lowest position so far."""
-    headings: dict[str, int] = field(default_factory=dict)
+    headings: dict[str, int]
     """Headings, each with its lowest position."""
 
 
@@ -102,17 +102,14 @@ class CatalogueBuilder:
     def add(self, rows: Iterable[MilvusRow]) -> None:
         """Add the rows of chunks."""
         for row in rows:
-            self._add(row)
-
-    def _add(self, row: MilvusRow) -> None:
-        key, position, heading = row_key(row), row["position"], row["section"]
-        document = self._documents.get(key)
-        if document is None or position < document.first["position"]:
-            first = {name: row[name] for name in CATALOGUED_FIELDS}
-            document = _DocumentRows(first, document.headings if document else {})
-            self._documents[key] = document
-        if heading and position < MAX_OUTLINE_CHUNKS:
-            document.headings[heading] = min(position, document.headings.get(heading, position))
+            key, position, heading = row_key(row), row["position"], row["section"]
+            document = self._documents.get(key)
+            if document is None or position < document.first["position"]:
+                first = {name: row[name] for name in CATALOGUED_FIELDS}
+                document = _DocumentRows(first, document.headings if document else {})
+                self._documents[key] = document
+            if heading and position < MAX_OUTLINE_CHUNKS:
+                document.headings[heading] = min(position, document.headings.get(heading, position))
 
     def keys(self) -> set[DocumentKey]:
         """Return the keys of all documents whose rows were added."""
