@@ -247,16 +247,15 @@ class InPlaceWriter(CollectionWriter):
         """Update the vocabulary; return the number of words in all chunks."""
         name = words_name(self._alias)
         before = read_words(self._client, self._alias)
+        # The sum of two counters contains only positive counts.
         after = self._count_words() if self._manifest.incomplete else before + self._word_changes
-        changed = Counter(
-            {word: count for word, count in after.items() if count > 0 and before[word] != count}
-        )
+        changed = {word: count for word, count in after.items() if before[word] != count}
         for rows in batches(word_rows(changed)):
             self._client.upsert(name, rows)
-        for words in batches(word for word in before if after[word] <= 0):
+        for words in batches(word for word in before if word not in after):
             self._client.delete(name, filter=f"word in {literal(words)}")
         self._client.flush(name)
-        return sum(count for count in after.values() if count > 0)
+        return after.total()
 
     def _count_words(self) -> Counter[str]:
         words = Counter[str]()

@@ -6,7 +6,7 @@ the embedding.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ingestion.store.catalogue import ENTRY_FIELDS, words_name
@@ -173,10 +173,10 @@ def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
     return [*title, *index_terms(searchable_text(chunk), words)]
 
 
-def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
-    """Yield a vocabulary row for each word that has a positive count and is not too long."""
+def word_rows(counts: Mapping[str, int]) -> Iterator[MilvusRow]:
+    """Yield a vocabulary row for each word that is not too long. The counts must be positive."""
     for word, count in counts.items():
-        if count > 0 and len(word.encode()) <= MAX_WORD_BYTES:
+        if len(word.encode()) <= MAX_WORD_BYTES:
             yield {"word": word, "occurrences": count, "unused": [0.0, 0.0]}
 
 
