@@ -164,14 +164,12 @@ class MilvusCollection(Collection):
                 filter=milvus_filter(filters),
                 output_fields=output_fields,
             )
-        # Milvus Lite reports BM25 as a negative distance.
-        scores = [float(hit["distance"]) for hit in hits]
-        return {
-            ChunkHit(*(hit["entity"][name] for name in output_fields)): (
-                abs(score) if vector is None else score
-            )
-            for hit, score in zip(hits, scores, strict=True)
+        scores = {
+            ChunkHit(*(hit["entity"][name] for name in output_fields)): float(hit["distance"])
+            for hit in hits
         }
+        # Milvus Lite reports BM25 scores as negative distances.
+        return {hit: abs(score) for hit, score in scores.items()} if vector is None else scores
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         self.refresh()
