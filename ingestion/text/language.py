@@ -180,11 +180,8 @@ def _simplification() -> tuple[Mapping[int, str], frozenset[str]]:
     path = distribution("wordfreq").locate_file("wordfreq/data/_chinese_mapping.msgpack.gz")
     with gzip.open(str(path)) as file:
         characters: dict[int, str] = msgpack.load(file, strict_map_key=False)
-    return characters, frozenset(filter(_is_traditional, map(chr, characters)))
-
-
-def _is_traditional(character: str) -> bool:
-    return not character.encode("gb2312", "ignore")
+    traditional = frozenset(c for c in map(chr, characters) if not c.encode("gb2312", "ignore"))
+    return characters, traditional
 
 
 @lru_cache(maxsize=20_000)
