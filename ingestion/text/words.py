@@ -61,19 +61,9 @@ WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Returns how often each given word occurs in the documents. Words that do not occur are omitted."""
 
 COMPARISON_WORDS = frozenset(
-    [
-        "区别",
-        "差别",
-        "差异",
-        "differ",
-        "differs",
-        "difference",
-        "differences",
-        "diff",
-        "between",
-        "versus",
-    ]
-)
+    ["区别", "差别", "差异", "differ", "differs", "difference", "differences", "diff", "between",
+     "versus"]
+)  # fmt: skip
 """Words that only say that a question compares two things.
 
 They are rare in documents, so a page with such a word in a heading would seem to answer every comparison.
@@ -125,7 +115,7 @@ def named_words(question: str) -> frozenset[str]:
 def vocabulary_words(text: str) -> list[str]:
     """Return the unstemmed words of `text`, identifiers in joined form, and parts of camelCase words."""
     text = normalise(text)
-    return split_words(" ".join([text, *_identifier_forms(text)]))
+    return split_words(" ".join([text, *dict.fromkeys(_identifier_forms(text))]))
 
 
 def with_indexed_versions(text: str, word_counts: WordCounts) -> str:
@@ -332,12 +322,8 @@ def plain_key(key: str) -> str:
     return _KEY_SEPARATORS.sub("", key).lower()
 
 
-def _identifier_forms(text: str) -> list[str]:
-    """Return the joined forms of the identifiers in `text`, and the parts of its camelCase words."""
-    return list(dict.fromkeys(form for form in _forms(text) if form))
-
-
-def _forms(text: str) -> Iterator[str]:
+def _identifier_forms(text: str) -> Iterator[str]:
+    """Yield the joined forms of the identifiers in `text`, and the parts of its camelCase words."""
     for identifier in _IDENTIFIER.findall(text):
         path = _SCHEME_AND_HOST.sub("", identifier.lower())
         yield _join(path)
