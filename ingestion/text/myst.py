@@ -71,14 +71,12 @@ A link directly above a heading is only an anchor.
 _COMMENT = re.compile(r"(?<=\n\n)(?:%[ \t][^\n]*(?:\n|\Z))+")
 """A paragraph whose lines begin with `%`."""
 
-_Kind = Literal["prose", "code", "omitted"]
-
 
 @dataclass
 class _Block:
     """A directive or code block that is open."""
 
-    kind: _Kind
+    kind: Literal["prose", "code", "omitted"]
     fence: str
     """The backticks, tildes or colons that open the block."""
     start: tuple[str, ...]
