@@ -112,7 +112,7 @@ class CollectionManifest(_StoredModel):
         """Return how the settings differ, such as `chunker 3/500 instead of 3/400`; empty if equal."""
         names = ("embedding_model", "embedding_chars", "metric", "analyzer", "chunker")
         return ", ".join(
-            f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
+            f"{name} {getattr(self, name) or 'none'} instead of {getattr(other, name) or 'none'}"
             for name in names
             if getattr(self, name) != getattr(other, name)
         )
