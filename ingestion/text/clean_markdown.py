@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingestion.text.html_tags import (
+    ANY_TAG,
     PageMarkup,
     bold_title,
     closing_tags,
     image_text,
     is_alone_on_line,
+    line_before,
     outdent_components,
     regular_table,
     replace_annotations,
@@ -150,9 +152,8 @@ _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t
 
 def _anchor_of_heading(match: re.Match[str]) -> str:
     """Return ` {#id}` for the anchor of a heading; empty for the anchor of something else."""
-    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
     anchor = match["id"].replace("\\", "")
-    return f" {{#{anchor}}}" if line.startswith("#") else ""
+    return f" {{#{anchor}}}" if line_before(match).startswith("#") else ""
 
 
 _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
@@ -171,7 +172,6 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
 
 The pattern is tried only if the text contains the string.
 """
-_ANY_TAG = re.compile(r"<[^<>]*>")
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
 """A line that contains only `<br>` tags. A parser would read even a heading directly below it as HTML."""
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -261,7 +261,7 @@ def _page_markup(text: str) -> PageMarkup:
     """
     prose = [part for is_code, part in split_code(text) if not is_code]
     closed = frozenset(name for part in prose for name in closing_tags(part))
-    return PageMarkup(detect_language(_ANY_TAG.sub("", "\n".join(prose))), closed)
+    return PageMarkup(detect_language(ANY_TAG.sub("", "\n".join(prose))), closed)
 
 
 def _with_language(match: re.Match[str]) -> str:

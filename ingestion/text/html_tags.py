@@ -68,7 +68,7 @@ _MARK = re.compile(
     r"(?:Is)?(?:(?P<required>Required|Req|Mandatory)|Optional|Opt)(?:Badge|Tag|Chip|Pill|Mark)?"
 )
 """Names of components that mark a field as required or optional."""
-_ANY_TAG = re.compile(r"<[^<>]*>")
+ANY_TAG = re.compile(r"<[^<>]*>")
 _PERMISSIONS = re.compile(
     r"(?:Required|OAuth2?|Api|API)?(?:Scopes?|Permissions?|Privileges?)(?:Badge|List|Tag)?"
 )
@@ -223,10 +223,10 @@ def _summary(match: re.Match[str]) -> str:
 
     A summary that contains a heading or is in a table is unchanged.
     """
-    before = _line_before(match)
+    before = line_before(match)
     if before.lstrip().startswith("|") or _HEADING_IN_SUMMARY.search(match["text"]):
         return match[0]
-    title = " ".join(_ANY_TAG.sub("", _CODE.sub(r"`\1`", match["text"])).replace("**", "").split())
+    title = " ".join(ANY_TAG.sub("", _CODE.sub(r"`\1`", match["text"])).replace("**", "").split())
     indent = before[: len(before) - len(before.lstrip(" \t>"))]
     return f"\n\n{indent}**{title}**\n\n{indent}" if title else ""
 
@@ -263,7 +263,7 @@ def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
         return match[0] if is_type else _replace_component(match, values, page.language)
     if name in HTML_TAGS:
         return _html_tag(match, values)
-    is_code = _line_before(match).startswith(("    ", "\t"))
+    is_code = line_before(match).startswith(("    ", "\t"))
     if "=" not in match["attributes"] and (is_code or name not in page.closed_tags):
         return match[0]
     return _replace_component(match, values, page.language) if name in _NOTE_BOXES else ""
@@ -293,16 +293,16 @@ def _is_type_argument(match: re.Match[str]) -> bool:
 
 def _is_inline(match: re.Match[str]) -> bool:
     """Return whether text other than tags comes before a tag on its line."""
-    return bool(_ANY_TAG.sub("", _line_before(match)).strip(" \t>-"))
+    return bool(ANY_TAG.sub("", line_before(match)).strip(" \t>-"))
 
 
 def _is_in_heading(match: re.Match[str]) -> bool:
     """Return whether a tag follows the text of a heading."""
-    return _HEADING_TEXT.match(_line_before(match)) is not None
+    return _HEADING_TEXT.match(line_before(match)) is not None
 
 
-def _line_before(match: re.Match[str]) -> str:
-    """Return the text before a tag on its line."""
+def line_before(match: re.Match[str]) -> str:
+    """Return the text before a match on its line."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     return match.string[start : match.start()]
 
@@ -310,7 +310,7 @@ def _line_before(match: re.Match[str]) -> str:
 def is_alone_on_line(match: re.Match[str]) -> bool:
     """Return whether the line of a tag or an image contains no text besides it. Other tags do not count."""
     line_after = match.string[match.end() :].partition("\n")[0]
-    return not (_is_inline(match) or _ANY_TAG.sub("", line_after).strip())
+    return not (_is_inline(match) or ANY_TAG.sub("", line_after).strip())
 
 
 def image_text(alt: str, *, is_alone: bool) -> str:
