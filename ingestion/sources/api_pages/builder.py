@@ -137,7 +137,7 @@ class OperationBuilder:
         self.add_evidence(block, f"{len(table.parameters)} {table.role or 'request'} parameters")
 
     def add_children(self, found: Sequence[Parameter]) -> bool:
-        """Make `found` the children of the last parameter.
+        """Add `found` to the children of the last parameter.
 
         Return False if that is not possible, for example because the last parameter is a string.
         """

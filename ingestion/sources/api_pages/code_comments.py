@@ -19,6 +19,7 @@ _FIELD = re.compile(
     r"(?:(?://+|(?<=\s)#)[ \t]*(?P<line>\S.*)|/\*+(?P<block>[^*]*)\*+/[ \t]*)?"
 )
 _BRACKETED = re.compile(r"[(（]([^()（）]*)[)）]\s*(.*)", re.DOTALL)
+"""A comment that begins with a text in brackets: "(number: id of the boat) required"."""
 _VALUE_TYPES = (
     ("string", re.compile(r"[\"']")),
     ("object", re.compile(r"\{")),

@@ -29,10 +29,9 @@ _SUCCESS_TEXT = (
 _NO_ERROR_TEXT = re.compile(rf"{_SUCCESS_TEXT}(?:\s?{_SUCCESS_TEXT})?[.。!！]?", re.IGNORECASE)
 """A message that means success."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
-
 _SUCCESS_CODE = re.compile(r"20\d(?!\w).*")
 _READ_KINDS = ("code", "http_status", "description", "cause", "remedy")
-"""The kinds of columns that have a use of their own.
+"""The kinds of columns that become the code, the message, the cause or the remedy of an error.
 
 The texts of columns of other kinds are added to the cause.
 """
@@ -73,8 +72,8 @@ def _message_column(header: Sequence[str], columns: Columns, key: str) -> int:
 def _code_of_row(row: Sequence[str], columns: Columns, key: str) -> str:
     """Return the code of a row, or its HTTP status if the cell with the code is empty.
 
-    The result is empty if the row has neither a code nor a status. It is also empty if the codes are
-    statuses, and that of the row is below 400.
+    The result is empty if the row has neither a code nor a status. If the codes of the table are statuses,
+    the result is also empty for a status below 400.
     """
     code = text_of(columns.cell(row, key)).strip("`") or text_of(columns.cell(row, "http_status"))
     is_code = len(code) <= 300 and not _NO_CODE.match(code.replace("-", ""))
@@ -87,9 +86,9 @@ def _errors_of_row(
 ) -> Iterator[ErrorCode]:
     """Yield the errors of a row with the code `code`.
 
-    The cell with the code may list several in backticks, such as `` `aa`, `bb` ``: then each of them is an
+    If the cell with the code lists several codes in backticks, such as `` `aa`, `bb` ``, each of them is an
     error. Nothing is yielded if the message means success. `message_at` is the index of the column of
-    messages, or -1.
+    messages, or -1 if there is none.
     """
     message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
     description = description_of(columns.cell(row, "description"))
@@ -138,7 +137,7 @@ _STATUS_ITEM = re.compile(
 _ERROR_NAME = re.compile(
     r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
 )
-"""An error code in backquotes, or a word that must be an error code: `not_found`, `E1002`, `40001`."""
+"""An error code in backticks, or a word that must be an error code: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b(?!\s+(?!(?:if|when|unless)\b)[a-z])")
 """A code such as `NotFound`, but not the first word of a sentence.
 

@@ -452,7 +452,7 @@ class _LabelledFacts:
         self._url_block = 0
 
     def read_example(self, block: MarkdownBlock) -> Iterator[LocatedCall]:
-        """Yield the call if the URL is known, and the block is an example that calls this URL."""
+        """Yield the call if only its URL is known, and the block is an example that calls this URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
         if example and call and CallTemplates([call]).matches(example):
@@ -469,6 +469,7 @@ class _LabelledFacts:
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := labelled_target(value)):
+                # Of the URLs of one operation on several servers, the first is used.
                 if not are_one_operation([call_of("GET", url) for url in (self._url, target)]):
                     self._url, self._url_block = target, block
                 self._method = _only_code(value, "method") or self._method

@@ -166,8 +166,8 @@ class PageOperation:
     def _description_block(self) -> MarkdownBlock:
         """The first block that describes the operation; an empty one if there is none.
 
-        It is a paragraph, or a list of one item below a label such as "简要描述". Entries of a changelog
-        describe changes.
+        It is a paragraph, or a list of one item below a label such as "简要描述". A block right below the
+        title of a changelog does not count, because it describes a change.
         """
         for above, block in pairwise([MarkdownBlock("other", ""), *self.prose]):
             if _CHANGELOG_LABEL.fullmatch(above.title or _label_of(above)):
@@ -243,7 +243,7 @@ _BULLET = re.compile(r"\s*[-*+]\s+")
 _OPEN_LINK = re.compile(r"\[[^\[\]]*(?:\]\([^)]*)?\Z")
 """A link without its end, at the end of a text."""
 _PART_OF_WORD = re.compile(r"(?<=\s)[!-~]+\Z")
-"""Text without Chinese after the last space."""
+"""The last word of a cut text, unless it contains Chinese. The word may be incomplete."""
 _DESCRIPTION_LABEL = re.compile(
     r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
 )

@@ -346,8 +346,8 @@ def _without_empty_titles(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock
     kept: list[MarkdownBlock] = []
     for block in reversed(list(blocks)):
         is_label = is_title(block) and _is_label_with_role(text_of(block.text))
-        is_title_above = kept and kept[-1].kind == "heading"
-        is_empty = not kept or (is_title_above and (is_label or kept[-1].level <= block.level))
+        is_above_heading = kept and kept[-1].kind == "heading"
+        is_empty = not kept or (is_above_heading and (is_label or kept[-1].level <= block.level))
         if not (block.kind == "heading" or is_label) or not is_empty:
             kept.append(block)
     return kept[::-1]

@@ -317,7 +317,7 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _call_positions(blocks: Sequence[MarkdownBlock], section: _Section) -> list[int]:
-    """Return the index of the block with the call of a section, and those of the tables with methods."""
+    """Return the indexes of the block with a section's call and of the tables with methods below it."""
     indexes = range(section.located.block + 1, section.end)
     tables = (index for index in indexes if blocks[index].kind == "table")
     return [section.located.block, *(i for i in tables if METHOD_ALONE.search(blocks[i].text))]

@@ -39,6 +39,7 @@ _DESCRIBED = re.compile(
     r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?(?:\s*[:：–—-]|[ \t]*\n)|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
     r"|\*\*[a-z_][\w.\[\]-]*\*\*\s*[:：]"
 )
+"""The start of an item with a name in code or bold, and a description: "`name`: text"."""
 _ITEM_TYPE = re.compile(
     r"^[\s—–:：·|,，-]*[(（\[]\s*((?:\[[^\]]{0,200}\]|[^)）\]])*)[)）\]]"
     rf"|^[\s—–:：·|,，-]*[*_`]*\b({_TYPE_NAME}(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
@@ -62,6 +63,7 @@ _ENUMERATION = re.compile(
 )
 """Names in code at the start of a paragraph, up to the end of the sentence."""
 _ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
+"""Several names at the start of an item, before a bracket: "`x`, `y` (integer)"."""
 _FORMAT = re.compile(
     r"\A\s*[(（](?!(?:required|optional)\b)([A-Za-z][\w-]{1,20})[)）]", re.IGNORECASE
 )

@@ -111,9 +111,12 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
     The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
-    A name before words such as "belongs to" is a credential. If there are names with colons, such as
-    `files:read`, these are the permissions. Otherwise, once a sentence has named permissions, the later
-    sentences of its line count only if they state permissions or begin with a code span.
+    These names are left out:
+
+    - Names before words such as "belongs to", because they are credentials.
+    - Names without colons, if there are names with colons, such as `files:read`.
+    - Names in a sentence after the one that names the first permission of the line, unless the sentence
+      states permissions or begins with a code span.
     """
     found: dict[str, str] = {}
     text = _NAMES_IN_CODE.sub(lambda names: names[0].replace(",", "`, `"), text)

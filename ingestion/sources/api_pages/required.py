@@ -45,7 +45,7 @@ _MARK_VALUE = re.compile(
 _MARK_VALUE_SENTENCE = re.compile(
     rf"(?:[.。;；,，\n]\s?|\s(?-i:(?=Required))){_MARK_VALUE.pattern}", re.IGNORECASE
 )
-"""Such a mark after a sentence or a clause: "A name. Required: true"."""
+"""A mark with its value, after a sentence or a clause: "A name. Required: true"."""
 
 
 def required_cell(cell: str) -> Requirement:

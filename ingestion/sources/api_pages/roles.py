@@ -28,18 +28,18 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
 )
 """Words that announce what a table contains.
 
-`<` and `>` stand for the start and the end of an English word (see `_words`). The first role that matches
-is used. Therefore, "Error response" is about errors.
+`<` and `>` stand for the start and the end of an English word (see `_compile_words`). The first role that
+matches is used. Therefore, "Error response" is about errors.
 """
 
 
-def _words(pattern: str) -> re.Pattern[str]:
+def _compile_words(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in which `<` and `>` stand for the start and the end of an English word."""
     pattern = pattern.replace("<", "(?<![A-Za-z])").replace(">", "(?![A-Za-z])")
     return re.compile(pattern, re.IGNORECASE)
 
 
-_PUBLIC = rf"(?:{_words(_PATTERNS['public']).pattern})"
+_PUBLIC = rf"(?:{_compile_words(_PATTERNS['public']).pattern})"
 _CLAUSE = r"[^，,。；;：:.!！()（）]{0,40}"
 _REFER = (
     r"(?:(?<![常意])见|参[考阅照]|查看|\bsee\b|\brefer to\b)"
@@ -51,17 +51,18 @@ _REFERENCE = re.compile(
     r"|\b(?:ha(?:s|ve)|in|of|takes?) (?:the|this) (?:following )?form\b",
     re.IGNORECASE,
 )
-"""A clause that announces nothing by its words, such as "Events have the form".
+"""A clause whose words do not say what the table below it contains.
 
-Most of these clauses only refer to the common parameters: "公共参数见…", "For common parameters see …".
+Most of these clauses only refer to the common parameters: "公共参数见…", "For common parameters see …". The
+others are phrases such as "Events have the form".
 """
-_HEADERS = _words(f"{_PATTERNS['headers']}|响应头|返回头")
-_RESPONSE_HEADERS = _words("<response headers?>|(?:响应|返回)(?:报文)?头")
+_HEADERS = _compile_words(f"{_PATTERNS['headers']}|响应头|返回头")
+_RESPONSE_HEADERS = _compile_words("<response headers?>|(?:响应|返回)(?:报文)?头")
 _RESPONSE_NAME = re.compile(r"[a-z\d](?:_(?:rsp|resp|response)|Rsp|Resp|(?<!Error)Response)\b")
 _REQUEST_NAME = re.compile(r"[a-z\d](?:_(?:req|request)|Req|Request)\b")
 _ROLES: Sequence[tuple[Role, re.Pattern[str]]] = (
     ("response", _RESPONSE_HEADERS),
-    *((role, _words(pattern)) for role, pattern in _PATTERNS.items()),
+    *((role, _compile_words(pattern)) for role, pattern in _PATTERNS.items()),
     # Names of schemas, such as `order_rsp` and `CreateOrderRequest`.
     ("response", _RESPONSE_NAME),
     ("request", _REQUEST_NAME),
@@ -77,7 +78,7 @@ _NEUTRAL = re.compile(
 
 The text above such a label decides.
 """
-_STRONG_REQUEST = _words(
+_STRONG_REQUEST = _compile_words(
     "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<ur[li]>|<arg(?:ument)?s?>|<inputs?>|<form>"
 )
 """Words that name the request, unlike 参数 and "body", which a response can have as well."""
@@ -91,9 +92,9 @@ MAX_TITLE_CHARS = 30
 """Maximum number of characters in a text that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
-    ("path", _words("<path>|路径")),
-    ("query", _words("<query>|查询(?:参数|字符串|条件)")),
-    ("body", _words("<body>|请求[体包]|<payload>|消息体|<json>|<form>")),
+    ("path", _compile_words("<path>|路径")),
+    ("query", _compile_words("<query>|查询(?:参数|字符串|条件)")),
+    ("body", _compile_words("<body>|请求[体包]|<payload>|消息体|<json>|<form>")),
 )
 _ALLOWED_VALUES = re.compile(
     r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
@@ -107,7 +108,6 @@ _ARE_REQUIRED = re.compile(
     r"(?P<required>(?:required|mandatory)\b|必填|必选|必传)|optional\b|可选(?![值项范])|选填|非必填",
     re.IGNORECASE,
 )
-
 _NAMED_PARAMETERS = re.compile(
     r"(?:(?:required|mandatory|optional|request|body|query|path|url) )?(?:\w+ )?"
     r"(?:param(?:eter)?|argument|input)s?\W*"
@@ -286,12 +286,12 @@ def _roles(texts: Sequence[str]) -> Iterator[Role]:
 
 
 def _without_references(text: str) -> str:
-    """Return `text` without clauses such as references to common parameters, described elsewhere."""
+    """Return `text` without the clauses that `_REFERENCE` matches, such as "公共参数见…"."""
     return _REFERENCE.sub(" ", text)
 
 
 def role_of_title(title: str) -> Role:
-    """Return the role that a heading announces; empty if there is none."""
+    """Return the role that a heading or label announces; empty if it announces none."""
     return next(_roles([title]), "")
 
 

@@ -82,12 +82,12 @@ def _is_topic(title: str) -> bool:
 def are_of_one_topic(
     blocks: Sequence[MarkdownBlock], first: Sequence[int], second: Sequence[int]
 ) -> bool:
-    """Return whether no headings assign two blocks to different topics.
+    """Return whether two blocks may be about the same topic, judged by the headings above them.
 
-    `first` and `second` are the headings above each block (see `headings_above`). A call and its parameters
-    are usually below headings such as "Example" and "Parameters" of the same section. In a manual, they may
-    be below headings that each name a topic of their own. Headings within a section such as "Parameters"
-    name its parts, and no topics.
+    `first` and `second` are the results of `headings_above` for the two blocks. The topics are different if
+    each block is in a section that does not contain the other block, and the headings of both sections name
+    topics, as in a manual. Headings such as "Example" and "Parameters" name no topics. If a block is in
+    several such sections, the outermost one counts.
     """
     own = [
         next((index for index in indexes if index not in others), None)
@@ -139,14 +139,14 @@ def split_by_call(
 def _flat_levels(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> set[int]:
     """Return the levels at which headings such as "Parameters" and the headings of operations are mixed.
 
-    There must be at least half as many headings such as "Parameters" of the level as operations.
+    At each of these levels, there are at least half as many headings such as "Parameters" as operations.
     """
-    first = frozenset(starts)
-    operations = Counter(blocks[start].level for start in first)
+    operation_starts = frozenset(starts)
+    operations = Counter(blocks[start].level for start in operation_starts)
     others = Counter(
         block.level
         for index, block in enumerate(blocks)
-        if index not in first and role_of_title(block.title) not in ("", "errors")
+        if index not in operation_starts and role_of_title(block.title) not in ("", "errors")
     )
     return {level for level, count in operations.items() if 2 * others[level] >= count}
 
@@ -181,9 +181,9 @@ def _start(
 
     Usually, this is a heading between `first_index` and the call. The level of the heading must be in
     `levels`. If there are several such headings, it is the last one of the outermost level. If there is
-    none, and the call has no name of its own, it can be a heading next to that of the call before (see
-    `_next_topic`). If there is none either, or if the call is in a heading, the operation begins with the
-    call, or with a heading or label right above the call.
+    none, and the call has no name of its own, it can be a heading that separates the call from the previous
+    call (see `_next_topic`). If there is none either, or if the call is in a heading, the operation begins
+    with the call, or with a heading or label right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -199,10 +199,11 @@ def _start(
 
 
 def _next_topic(blocks: Sequence[MarkdownBlock], before: int, call_index: int) -> list[int]:
-    """Return the index of the heading that separates two calls, or [] if there is none.
+    """Return a list with the index of the heading that separates two calls; empty if there is none.
 
     `before` and `call_index` are the indexes of the blocks with the calls. For example, the calls are below
-    "### List devices" and "### Create a device". The heading must name a topic.
+    "### List devices" and "### Create a device", and the result is the index of the second heading. The
+    heading must name a topic.
     """
     above, above_before = headings_above(blocks, call_index), headings_above(blocks, before)
     for heading, sibling in zip(above, above_before, strict=False):
@@ -314,8 +315,11 @@ def section_operation_name(
     """Return the name of one of several operations.
 
     Usually, this is the first heading of the section or a text next to the call. Generic texts such as
-    "Request" do not count. `position` is the index of the block with the call; later headings are ignored.
-    `is_first` is true for the first operation of a page, which may have the page's title.
+    "Request" do not count. Without such a text, the name is a short sentence below the call, or it consists
+    of the page's title and the call.
+
+    `position` is the index of the block with the call; later headings are ignored. `is_first` is true for
+    the first operation of a page, which may have the page's title.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     candidates = [*headings[:1], *_texts_next_to_call(blocks, position)]

@@ -280,10 +280,10 @@ _PARAMETER_COLUMNS = (
     "values",
     "location",
 )
-"""The kinds of columns whose cells become fields of a Parameter, or its name or default.
+"""The kinds of columns whose cells have a place of their own in a Parameter or its description.
 
-The texts of columns of other kinds are added to the description, except yes and no in a column such as
-"Optional".
+The texts of all other columns are added to the description after their titles, except yes and no in a
+column such as "Optional".
 """
 _NO_MARKS = ("name", "default", "example", "values")
 """The kinds of columns in which `_stated_requirement` does not look for marks such as "required".
