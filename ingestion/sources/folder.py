@@ -56,8 +56,10 @@ The title of a page with such a file name is the file name as it is (see `title_
 """
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
-"""Placeholders that a `page_url` template may leave empty: `page_path` for the index page of the top
-folder, `folder` for a page at the top level, and `anchor` for text above the first heading of a page.
+"""Placeholders of a `page_url` template that need no value.
+
+`page_path` is empty for the index page of the top folder, `folder` for a page at the top level, and
+`anchor` for text above the first heading of a page.
 """
 
 FolderSource = ApiDocsSourceConfig | PageFolderConfig
@@ -127,9 +129,9 @@ class FolderReader(Generic[FolderT]):
     def _fingerprint(
         self, source: FolderT, path: Path, source_key: str, limits: SourceLimits
     ) -> str:
-        own = _fingerprint(path, source.path, source_key, limits)
+        own = _file_digest(path, source.path, source_key, limits)
         included = self._included_files(source, path)
-        parts = [own, *(_fingerprint(file, source.path, source_key, limits) for file in included)]
+        parts = [own, *(_file_digest(file, source.path, source_key, limits) for file in included)]
         return hashlib.sha256("".join(parts).encode()).hexdigest() if included else own
 
 
@@ -138,8 +140,8 @@ def list_files(
 ) -> list[Path]:
     """Return the files below `folder` with one of `suffixes`, sorted, without skipped files and folders.
 
-    Folders with the names `read_anyway` are not skipped. Raises SourceError if there is no such folder or
-    no such file.
+    Folders whose names are in `read_anyway` are not skipped. Raises SourceError if there is no such folder
+    or no such file.
     """
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
@@ -180,7 +182,7 @@ def _relative_name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def _fingerprint(path: Path, folder: Path, source_key: str, limits: SourceLimits) -> str:
+def _file_digest(path: Path, folder: Path, source_key: str, limits: SourceLimits) -> str:
     """Return the digest of a file.
 
     Raises SourceError if the file is unreadable or too large, or is a symbolic link out of `folder`.

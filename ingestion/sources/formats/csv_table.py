@@ -136,9 +136,9 @@ def _markdown(rows: list[list[str]], delimiter: str) -> str:
         for row in table
     )
     header = header + [""] * (width - len(header))
-    lines = markdown_table([_cells(row) for row in (header, *others)])
+    markdown = markdown_table([_cells(row) for row in (header, *others)])
     text = escape_markdown("\n".join(above).strip("\n"))
-    return "\n\n".join(filter(None, [text, lines]))
+    return "\n\n".join(filter(None, [text, markdown]))
 
 
 def _header_index(rows: Sequence[Sequence[str]]) -> int:

@@ -183,7 +183,7 @@ def _split_table(table: _Element) -> list[_Element]:
     """Split a table at the rows with a single cell, which become paragraphs between the parts.
 
     Each part begins with the header of the table. A table is not split if copies of its header could have
-    more than MAX_COPIED_ELEMENTS.
+    more than MAX_COPIED_ELEMENTS elements.
     """
     rows = table.findall(f"{WORD}tr")
     columns = max(map(_width, rows), default=0)

@@ -120,11 +120,11 @@ def html_page(html: str) -> PageContent:
 
     tree = _parse_within_limits(_remove_scripts(html))
     values = dict(_read_values(tree))
-    names = {_line_text(link) for link in tree.find_all("a")}
+    link_texts = {_line_text(link) for link in tree.find_all("a")}
     content = _find_content(tree)
     _remove_boilerplate(content)
     heading = content.find("h1")
-    if short := _short_title(str(values.get("title", "")), heading, names):
+    if short := _short_title(str(values.get("title", "")), heading, link_texts):
         values["title"] = short
     return PageContent(values, [PagePart(html_to_markdown(content))], "html")
 
@@ -285,7 +285,10 @@ def parse_html(html: str) -> Tag:
 
 
 class _BoundedSoup(BeautifulSoup):
-    """A BeautifulSoup that limits its depth and its number of nodes during parsing."""
+    """A BeautifulSoup that limits its depth and its number of nodes during parsing.
+
+    It also closes elements whose end tags are omitted (see `_CLOSED_BY`).
+    """
 
     events = 0
 

@@ -5,7 +5,7 @@ Many sites mark chrome only with a class. The same words occur in the classes of
 
 - One of its classes contains a word of `_CHROME`, and otherwise only words of `_GENERIC`.
 - It stands next to the content: its parent contains the heading of the page.
-- It contains no heading, table, definition list or code.
+- It contains no heading, table, definition list or code, and no article or main element.
 - If the word is one of `_AMBIGUOUS_WORDS`, at least half of the element's text is in links and buttons.
 - If the word is one of `_SHORT_NOTES`, the element has at most `MAX_NOTE_CHARS` characters and
   states a date or contains a link.
@@ -31,7 +31,7 @@ _AMBIGUOUS_WORDS = frozenset(
 _SHORT_NOTES = frozenset(["byline", "updated", "lastupdated", "license", "licence"])
 """Words for notes about the page, such as its author, the day of the last change and the licence."""
 MAX_NOTE_CHARS = 300
-"""Maximum length of such a note in characters."""
+"""Maximum length of a note about the page, in characters."""
 _DATE = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,2}[/.]\d{1,2}[/.]\d\d)(?!\d)")
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",

@@ -59,7 +59,7 @@ def _separate_labels(content: Tag) -> None:
 
 
 def _number_list_items(content: Tag) -> None:
-    """Store the number of each list item. To find it, markdownify would count all preceding items."""
+    """Store the number of each list item, because markdownify counts all preceding items to find it."""
     for items in content.find_all("ol"):
         start = str(items.get("start", "1"))
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
@@ -218,5 +218,6 @@ def _code_language(pre: Tag) -> str:
             names.append(f"lang-{declared}")
         names.append(tag.get("data-syntaxhighlighter-params") or "")  # set by Confluence
         if match := _LANGUAGE.search(" ".join(names)):
-            return "" if match[1] == "default" else match[1]  # Sphinx names no language so
+            # Sphinx writes "default" if no language is named.
+            return "" if match[1] == "default" else match[1]
     return ""

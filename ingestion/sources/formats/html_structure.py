@@ -79,11 +79,11 @@ def mark_operations(content: Tag) -> None:
             fields.replace_with(*(part.extract() for part in parts))
 
 
-def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
-    """Rename `element` to `name`, and replace its content with an element named `mark` with `text`."""
+def _replace_element(element: Tag, name: str, inner_name: str, text: str) -> None:
+    """Rename `element` to `name`, and replace its content with an element `inner_name` with `text`."""
     element.clear()
     element.name = name
-    inner = Tag(name=mark)
+    inner = Tag(name=inner_name)
     inner.string = text
     element.append(inner)
 
