@@ -187,6 +187,10 @@ class Columns:
         index = self.at.get(kind, -1)
         return row[index] if 0 <= index < len(row) else ""
 
+    def title(self, kind: str) -> str:
+        """Return the title of the column of this kind as plain text; empty if there is none."""
+        return text_of(self.cell(self.titles, kind))
+
     def renamed(self, old: str, new: str) -> "Columns":
         """Return the columns with the kind `old` replaced by `new`."""
         at = {new if kind == old else kind: index for kind, index in self.at.items()}

@@ -37,16 +37,14 @@ The texts of columns of other kinds are added to the cause.
 """
 
 
-def errors_of_rows(
-    rows: TableRows, header: Sequence[str], columns: Columns
-) -> list[list[ErrorCode]]:
+def errors_of_rows(rows: TableRows, columns: Columns) -> list[list[ErrorCode]]:
     """Return the error codes of each row. An HTTP status in the same row becomes part of the message.
 
     If a row has only an HTTP status, the status is its code. A row has no error codes if it has neither a
     code nor a status, or if its code means success, such as `0` with the message "ok".
     """
     key = "code" if "code" in columns else "http_status"
-    message_at = _message_column(header, columns, key)
+    message_at = _message_column(columns, key)
     are_all_statuses = are_statuses(rows, columns, key)
 
     def errors_of(row: Sequence[str]) -> list[ErrorCode]:
@@ -59,13 +57,13 @@ def errors_of_rows(
     return list(map(errors_of, rows))
 
 
-def _message_column(header: Sequence[str], columns: Columns, key: str) -> int:
+def _message_column(columns: Columns, key: str) -> int:
     """Return the index of the column of messages, or -1 if there is none.
 
     `key` is the kind of the column with the codes, which cannot be the column of messages.
     """
     codes_at = (columns.at[key], columns.at.get("http_status"))
-    titles = enumerate(map(text_of, header))
+    titles = enumerate(map(text_of, columns.titles))
     return next((i for i, t in titles if i not in codes_at and _MESSAGE.fullmatch(t)), -1)
 
 

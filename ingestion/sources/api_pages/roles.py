@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ingestion.sources.api_pages.columns import Columns, parts_of, text_of
+from ingestion.sources.api_pages.columns import Columns, parts_of
 from ingestion.sources.api_pages.operation import PARAMETER_ROLES, Role
 from ingestion.sources.api_pages.structures import caption_of
 
@@ -295,27 +295,27 @@ def role_of_title(title: str) -> Role:
     return next(_roles([title]), "")
 
 
-def role_of_column(header: Sequence[str], columns: Columns) -> Role:
+def role_of_column(columns: Columns) -> Role:
     """Return the role that the title of the name column states; empty if there is none.
 
     A title that states a location, such as "Query parameter", states the role `request`.
     """
-    title = text_of(columns.cell(header, "name"))
+    title = columns.title("name")
     matches = (
         role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)
     )
-    return next(matches, "request" if location_of_column(header, columns) else "")
+    return next(matches, "request" if location_of_column(columns) else "")
 
 
-def is_titled_parameters(header: Sequence[str], columns: Columns) -> bool:
+def is_titled_parameters(columns: Columns) -> bool:
     """Return whether the title of the name column says that the rows are parameters."""
-    return _PARAMETER.search(text_of(columns.cell(header, "name"))) is not None
+    return _PARAMETER.search(columns.title("name")) is not None
 
 
-def location_of_column(header: Sequence[str], columns: Columns) -> str:
+def location_of_column(columns: Columns) -> str:
     """Return where parameters are sent according to the title of the name column; may be empty.
 
     The result is empty for the title "Path", because a column of dotted field names may have that title.
     """
-    title = text_of(columns.cell(header, "name"))
+    title = columns.title("name")
     return "" if title.lower() in ("path", "路径") else _location([title])

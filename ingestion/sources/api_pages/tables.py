@@ -81,9 +81,9 @@ class TableReader:
         Return False if the table stays prose, even if permissions or error codes were read from it.
         """
         role = self._above.role()
-        columns = _with_codes(columns_of(header, rows), header, rows, role)
+        columns = _with_codes(columns_of(header, rows), rows, role)
         if _has_error_codes(columns, role) or _lists_statuses(rows, columns, role):
-            by_row = errors_of_rows(rows, header, columns)
+            by_row = errors_of_rows(rows, columns)
             self._builder.add_errors([*chain.from_iterable(by_row)], table_name(header))
             return bool(by_row) and all(by_row)
         if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
@@ -100,16 +100,16 @@ class TableReader:
                     [scope for cell in cells for scope in scopes_of_value(cell)]
                 )
             return False
-        role = self._role_of_parameters(header, columns, role)
+        role = self._role_of_parameters(columns, role)
         return self._add_parameter_table(header, rows, columns, role)
 
-    def _role_of_parameters(self, header: Sequence[str], columns: Columns, role: Role) -> Role:
+    def _role_of_parameters(self, columns: Columns, role: Role) -> Role:
         """Return the role that the header announces, or else `role`, the role of the section."""
-        column_role = role_of_column(header, columns)
+        column_role = role_of_column(columns)
         is_response_header = role == "response" and column_role == "headers"
         if column_role and not is_response_header:  # headers of a response stay in the response
             return column_role
-        if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
+        if not role and self._builder.operation.is_stated and is_titled_parameters(columns):
             return "request"
         return role
 
@@ -135,9 +135,9 @@ class TableReader:
             is_announced and has_described_names(columns) and not self._above.is_about_values()
         )
         if is_parameter_table(columns) or is_parameter_list:
-            if self._is_resource(header, columns, role):
+            if self._is_resource(columns, role):
                 role = "response"
-            location = location_of_column(header, columns) or self._above.location(role)
+            location = location_of_column(columns) or self._above.location(role)
             is_required = self._above.says_required()
             found = parameters(rows, columns, location, is_required=is_required)
             return self._builder.add_parameters(found, role, columns, table_name(header))
@@ -146,7 +146,7 @@ class TableReader:
             return self._add_rows_of_text(header, rows, role)
         return False
 
-    def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
+    def _is_resource(self, columns: Columns, role: Role) -> bool:
         """Return whether a table lists the fields of the resource that a `GET` operation returns."""
         may_return_resource = self._builder.operation.method == "GET" and role in ("request", "")
         texts = self._above.texts()
@@ -154,7 +154,7 @@ class TableReader:
         is_sent = "location" in columns or (
             not is_object and ("required" in columns or "optional" in columns)
         )
-        names_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
+        names_fields = _FIELD_COLUMN.fullmatch(columns.title("name")) is not None
         is_below_operation_heading = len(texts) < 2
         return (
             may_return_resource
@@ -237,7 +237,7 @@ def _is_enumeration(rows: TableRows, columns: Columns) -> bool:
     )
 
 
-def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
+def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
     """Return the columns, with codes and statuses recognised by the role of the section and by the cells.
 
     For example, in a section of errors, a column "Type" may contain codes such as `not_found`, or statuses
@@ -251,7 +251,7 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
             return columns.renamed("type", "code")
         if types and all(map(is_error_status, types)) and "name" in columns:
             return columns.renamed("type", "http_status").renamed("name", "code")
-        are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
+        are_fields = any(types) or _FIELD_COLUMN.fullmatch(columns.title("name"))
         if "code" not in columns and not are_fields:
             return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
@@ -468,8 +468,7 @@ def _parameter(
     distinct = (text for text in names.values() if not description.startswith(text))
     description = join_texts([*distinct, description, *texts])
     if default := text_of(columns.cell(row, "default")).strip("-–—/ "):
-        title = text_of(columns.cell(columns.titles, "default"))
-        description = _with_default(description, title, default)
+        description = _with_default(description, columns.title("default"), default)
     return Parameter(
         name=name,
         type=type_text,
