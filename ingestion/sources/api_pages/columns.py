@@ -5,7 +5,7 @@ Columns may have any order. The patterns are not specific to a platform.
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -139,19 +139,17 @@ def _hide_link(link: re.Match[str]) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return a label as plain text, followed by its parts.
+    """Return a label as plain text, followed by its parts. Chinese and other words are separate parts.
 
     For `类型[长度] Data type`, the parts are `类型`, `长度` and `Data type`.
     """
     text = text_of(text).strip(" *:：?？#.")
-    pieces = (" ".join(words) for piece in _SEPARATOR.split(text) for words in _by_script(piece))
+    pieces = (
+        " ".join(words)
+        for piece in _SEPARATOR.split(text)
+        for _, words in groupby(piece.split(), key=has_chinese)
+    )
     return [text, *(piece for piece in pieces if piece not in ("", text))]
-
-
-def _by_script(text: str) -> Iterator[list[str]]:
-    """Split a text into runs of words, each either with or without Chinese characters."""
-    for _, words in groupby(text.split(), key=has_chinese):
-        yield list(words)
 
 
 def _column_kind(header: str) -> str | None:
@@ -270,12 +268,12 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
 
 
 def _with_types(at: dict[str, int], rows: TableRows) -> dict[str, int]:
-    """Return the kinds of columns. If only the descriptions are types, they are swapped with the types."""
-    kinds = at.get("type", -1), at.get("description", -1)
-    are_types = [index >= 0 and _all_cells(rows, index, _TYPE) for index in kinds]
-    if min(kinds) < 0 or are_types != [False, True]:
+    """Return `at`, but swap the columns `type` and `description` if only the second one contains types."""
+    if not at.keys() >= {"type", "description"}:
         return at
-    return at | {"type": kinds[1], "description": kinds[0]}
+    first, second = at["type"], at["description"]
+    is_swapped = _all_cells(rows, second, _TYPE) and not _all_cells(rows, first, _TYPE)
+    return at | {"type": second, "description": first} if is_swapped else at
 
 
 _TYPE = re.compile(
