@@ -302,7 +302,7 @@ def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
             label = text_of(block.text).rstrip(":：")
             label = "" if len(label) > MAX_TITLE_CHARS or _OLD.match(label) else label
         elif block.kind == "fence":
-            if role_of_title(label) in roles and _has_json([block]):
+            if role_of_title(label) in roles and is_json_example(block):
                 return True
         elif block.kind != "other":
             label = ""

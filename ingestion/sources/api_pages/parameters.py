@@ -119,26 +119,26 @@ def listed_parameters(
     those without a mark are optional if all marks say "required".
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
-    matches = [(width, _match_item(text)) for width, text in items]
-    rests = [match["rest"] for _, match in matches if match]
+    matches = [(width, match) for width, text in items if (match := _match_item(text))]
+    if not items or len(matches) < len(items):
+        return ()
+    rests = [match["rest"] for _, match in matches]
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
     is_described = is_announced and all(_DESCRIBED.match(text) for _, text in items)
     has_names = is_named and all(
         _NAME_IN_CODE.match(text) or _PLAIN_NAME.match(text) for _, text in items
     )
-    if not items or not (is_typed or is_described or has_names) or _lists_methods(matches):
+    if not (is_typed or is_described or has_names) or _lists_methods(matches):
         return ()
-    if len(rests) < len(matches):
-        return ()
-    flat = [(width, _listed_parameter(match, location)) for width, match in matches if match]
+    flat = [(width, _listed_parameter(match, location)) for width, match in matches]
     if is_required is None and by_contrast([each.required for _, each in flat]) is False:
         is_required = False
     return tuple(map(_with_values, nest(fill_required(flat, is_required))))
 
 
-def _lists_methods(matches: Sequence[tuple[int, re.Match[str] | None]]) -> bool:
+def _lists_methods(matches: Sequence[tuple[int, re.Match[str]]]) -> bool:
     """Return whether an item on the first level is a method, as in "POST (multipart/form-data)"."""
-    names = (match["name"] for width, match in matches if match and width == matches[0][0])
+    names = (match["name"] for width, match in matches if width == matches[0][0])
     return any(re.fullmatch(ANY_METHOD, text_of(name)) for name in names)
 
 
@@ -267,8 +267,9 @@ def _rewrite_signature(signature: re.Match[str]) -> str:
 def _each_name(width: int, text: str) -> list[tuple[int, str]]:
     """Return an item for each name in an item such as "`x`, `y` (integer): text"."""
     several = _ITEM_NAMES.match(text)
-    names = re.findall("`[^`]+`", several[0]) if several else []
-    return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]
+    if several is None:
+        return [(width, text)]
+    return [(width, name + text[several.end() :]) for name in re.findall("`[^`]+`", several[0])]
 
 
 def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
@@ -281,15 +282,16 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     rest = text[kind.end() :] if kind else text
     if kind and kind[2] and (form := _FORMAT.match(rest)):
         stated, rest = f"{stated}, {form[1]}", rest[form.end() :]
+    rest = text_of(rest)
     mark = True if star else _stated_mark(stated)
     if mark is None:
-        mark = required_mark(text_of(rest))
-    facts = _FACT_SEPARATOR.split(_MARK_WORD.sub("", text_of(stated)))
-    limits = [fact.strip() for fact in facts if not TYPE.fullmatch(fact.strip())]
-    about = without_final_mark(text_of(rest)).strip(_PUNCTUATION)
-    if (last := text_of(rest)[-1:]) in (":", "："):
-        about += last  # it may announce the values below; see `_with_values`
-    type_text = ", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip()))
+        mark = required_mark(rest)
+    facts = [fact.strip() for fact in _FACT_SEPARATOR.split(_MARK_WORD.sub("", text_of(stated)))]
+    limits = [fact for fact in facts if not TYPE.fullmatch(fact)]
+    about = without_final_mark(rest).strip(_PUNCTUATION)
+    if rest.endswith((":", "：")):
+        about += rest[-1]  # it may announce the values below; see `_with_values`
+    type_text = ", ".join(filter(TYPE.fullmatch, facts))
     return Parameter(
         name=text_of(match["name"]),
         type=type_text,
