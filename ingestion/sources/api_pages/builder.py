@@ -59,8 +59,10 @@ class OperationBuilder:
         if status := self._status:
             codes = [error.code for error in found]
             has_status = any(map(is_error_status, codes))
-            if not has_status or status.code in codes:
-                self._drop_titled(status)
+            errors = self.operation.error_codes
+            is_replaced = not has_status or status.code in codes
+            if is_replaced and errors and errors[-1] is status:
+                errors.pop()  # read from the title
             if not has_status:
                 found = [
                     error.model_copy(update={"message": with_status(error.message, status.code)})
@@ -77,11 +79,6 @@ class OperationBuilder:
         Any other error, or None, clears the status.
         """
         self._status = error if error and is_error_status(error.code) else None
-
-    def _drop_titled(self, status: ErrorCode) -> None:
-        """Remove `status`, the error that was read from the title, if it is the operation's last error."""
-        if self.operation.error_codes and self.operation.error_codes[-1] is status:
-            self.operation.error_codes.pop()
 
     def note_error_title(self, code: str) -> None:
         """Remember that the current block is the title of the error `code`."""

@@ -294,7 +294,7 @@ def _calls_without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     if len(urls) != 1:
         return []
     ((url, position),) = urls.items()
-    is_sent_by_platform = any(map(_is_about_callbacks, blocks[:position]))
+    is_sent_by_platform = any(_CALLBACK.search(block.title) for block in blocks[:position])
     located = LocatedCall(call_of("POST", url), position, is_stated=False)
     return [located] if located.call.key[1] and not is_sent_by_platform else []
 
@@ -337,10 +337,6 @@ def _describes_body(blocks: Sequence[MarkdownBlock]) -> bool:
             has_parameters |= is_table
             has_body |= is_json_example(block) or (is_table and location_of(heading) == "body")
     return has_parameters and has_body
-
-
-def _is_about_callbacks(block: MarkdownBlock) -> bool:
-    return block.kind == "heading" and _CALLBACK.search(block.title) is not None
 
 
 def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:

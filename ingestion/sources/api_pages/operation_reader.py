@@ -208,12 +208,12 @@ class OperationReader:
         is_code = found or (is_identifier(code) and code[0].islower() and not role_of_title(code))
         if role == "errors" and not about and is_code:
             self._builder.note_error_title(code)
-        if found:
-            self._builder.note_status(None)
-        is_added = self._builder.add_errors([found] if found else [], "title")
-        if found and not about:
-            self._builder.note_status(found)
-        return is_added
+        if found is None:
+            return False
+        self._builder.note_status(None)
+        self._builder.add_errors([found], "title")
+        self._builder.note_status(None if about else found)
+        return True
 
     def _add_described_error(self, block: MarkdownBlock) -> bool:
         """Add the error in a paragraph such as "**404 — order_not_found** No such order.".
