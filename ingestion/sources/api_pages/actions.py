@@ -17,6 +17,7 @@ _ONLY_VALUE = re.compile(
     r"(?:取值|值为|固定(?:值|为)|(?i:\bvalue|\b(?:must be|set to)))[^A-Za-z0-9]{0,6}"
     rf"(?P<name>{_NAME})(?!\w|[`\"'\s]*(?:[/|,，、]|或|or\b))"
 )
+"""The only value of a parameter: "must be `CreateRoom`". The first of several values does not match."""
 _SERVER = re.compile(r"域名|(?i:\b(?:endpoint|host|https?))")
 """Words of pages about requests. Without them, `Action: Navigate` may be about anything."""
 

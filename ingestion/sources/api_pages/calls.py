@@ -84,10 +84,12 @@ _CURL_VALUE = re.compile(
 """An option of a curl command with its value. The value may contain URLs other than that of the call."""
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _CURL_ARGUMENT = re.compile(rf"(?:(?<=[\s'\"])|(?<=--url=)){_CURL_URL.pattern}")
+"""A URL that is an argument of its own or the value of `--url`, not a part of another argument."""
 _REQUEST_LINE = re.compile(rf"^\s*({ANY_METHOD})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
+"""The start of a line of prose in a code block."""
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({ANY_METHOD})\s+(\S+)", re.IGNORECASE)

@@ -331,8 +331,8 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     body = _take_body_parameters(first) if can_move else []
     for item in listed[1:]:
         is_only = methods.count(item.call.method) == 1
-        what = item.call.method if is_only else " ".join(item.call)
-        name = item.name or f"{first.name} ({what})"
+        qualifier = item.call.method if is_only else " ".join(item.call)
+        name = item.name or f"{first.name} ({qualifier})"
         other = PageOperation(*item.call, name, evidence=[f"{' '.join(item.call)} is listed"])
         other.error_codes = list(first.error_codes)
         other.permissions = scopes_of_value(item.scopes) if item.name else list(first.permissions)

@@ -72,7 +72,9 @@ _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>|\s[·•|]\s"
 _NEXT_NAME = re.compile(
     r"\s*(?:[.。]|(?:[,，、/|&]\s*)?(?:\b(?:and|or)\b|[或和及与]|[,，、/&])\s*`)", re.IGNORECASE
 )
+"""What follows a name without a description: the end of the sentence, or another name."""
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
+"""A word that can be the name of a permission."""
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
 _COLON = re.compile(r"[\w.-]:[\w*]")
 _ACTION = re.compile(r"[a-z][\w.-]*(?::[\w.*-]+)+", re.IGNORECASE)

@@ -108,6 +108,7 @@ _ARE_REQUIRED = re.compile(
     r"(?P<required>(?:required|mandatory)\b|必填|必选|必传)|optional\b|可选(?![值项范])|选填|非必填",
     re.IGNORECASE,
 )
+"""The start of a label that says whether the parameters below it are required: "Required parameters"."""
 _NAMED_PARAMETERS = re.compile(
     r"(?:(?:required|mandatory|optional|request|body|query|path|url) )?(?:\w+ )?"
     r"(?:param(?:eter)?|argument|input)s?\W*"

@@ -11,11 +11,13 @@ _JSON_START = re.compile(
     r"\s*(?:[{\[]\s*(?:[\"“'{\[}\]]|//)|[{\[][ \t]*$|\{\s*[A-Za-z_]\w{0,80}\s*[:：])", re.MULTILINE
 )
 _CODE_LINE = re.compile(r"\s*(?:[<{}\[\]\"“]|//|--|\.\.\.|…|\d|$)|.*[>,{}\[\]]\s*$", re.DOTALL)
+"""A paragraph that may be part of an example. Examples may contain blank lines and comments."""
 _STATEMENT = re.compile(
     r"\s*(?:[<{}\[\]\"]|//|curl\s|(?:GET|POST|PUT|DELETE|HTTP)[ /]|import\s|def\s|return\b)"
     r"|\s*[A-Za-z_][A-Za-z0-9_.]* ?= ?\S"
     r"|[^\u3000-\uffef]*[;{}>\\]\s*$"
 )
+"""A line of code, such as a command, an assignment or a line without Chinese that ends with `;`."""
 
 
 class Examples:

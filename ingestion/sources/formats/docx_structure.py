@@ -33,7 +33,9 @@ _TEXTS = {f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}tab": "\t", f"{WORD}noBr
 _TOC_STYLE = re.compile(r"toc (?:heading|\d)|table of figures|目录 ?\d?|目錄 ?\d?")
 _TOC_TITLE = re.compile(r"\s*(?:目\s*[录錄次]|(?:table of )?contents)\s*", re.IGNORECASE)
 _LEADER_LINE = re.compile(r".*(?:[.．·…] ?){3}\s*\d{1,4}\s*$")
+"""A line of a table of contents, which ends with dots and a page number."""
 _TAB_LINE = re.compile(r".*[\t ]\d{1,4}\s*$")
+"""A line of a table of contents that has a tab or space instead of the dots."""
 
 
 def restructure(document: bytes, styles: WordStyles, numbers: HeadingNumbers) -> bytes:
