@@ -180,8 +180,8 @@ class ApiDocumentBuilder:
     def _describe_status(self, response: OperationResponse) -> str:
         """Return the status of a success response with its description; empty if it has no description.
 
-        A label says that the status is one of success, because a status alone shares no words with
-        questions. The status `default`, which is not a number, has no label.
+        A 2xx status has the label `success_status`, because a status without a label shares no words with
+        questions. The status `default` has no label.
         """
         if not response.description:
             return ""

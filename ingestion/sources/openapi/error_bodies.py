@@ -2,7 +2,8 @@
 
 Most platforms return errors in the same form. A body that several operations share is described once, in a
 document of its own, because its repetition in every operation would crowd out other search results. A body
-of a single operation is described in a section of that operation, unless its table of errors says as much.
+of a single operation is described in a section of that operation, unless the operation's table of errors
+already contains the codes of the body.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ from schemas.document import Section
 from schemas.errors import SourceError
 
 MAX_SHARED_BODIES = 20
-"""Maximum number of shared bodies that are described; those of most operations take precedence."""
+"""Maximum number of shared bodies that are described. Bodies that more operations share take precedence."""
 
 MAX_OWN_BODIES = 3
 """Maximum number of bodies that are described in a section of their only operation."""
@@ -46,7 +47,7 @@ class _ErrorBody:
     media: MediaContent
     statuses: dict[str, None] = field(default_factory=dict)
     operations: dict[str, str] = field(default_factory=dict)
-    """Names by method and path."""
+    """Names of the operations, by method and path."""
 
 
 class ErrorBodies:
@@ -94,7 +95,7 @@ class ErrorBodies:
     def _lists_codes(self, body: _ErrorBody) -> bool:
         try:
             return any(listed_codes(self._reader.read(body.media.schema), self._reader))
-        except SourceError:  # then there are no fields either
+        except SourceError:  # `_table` cannot read the schema either, so the body gets no section
             return False
 
     def _section(self, body: _ErrorBody) -> Section:
@@ -116,7 +117,7 @@ class ErrorBodies:
         try:
             has_fields = bool(self._reader.read(media.schema).structure_ids)
             fields = rows.body_rows(media, "response", "") if has_fields else ()
-        except (SourceError, ValidationError):  # a platform's errors must not refuse its operations
+        except (SourceError, ValidationError):  # a faulty error body must not refuse its operation
             return ""
         return parameter_table(fields, self._labels)
 

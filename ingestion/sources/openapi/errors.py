@@ -61,7 +61,7 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
 
 
 def error_responses(operation: Operation) -> tuple[OperationResponse, ...]:
-    """Return the responses that are neither successes nor have a 1xx or 3xx status."""
+    """Return all responses except successes and those with a 1xx or 3xx status."""
     successes = operation.success_responses
     return tuple(
         response

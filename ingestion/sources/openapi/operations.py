@@ -26,8 +26,8 @@ MAX_EXAMPLE_CHARS = 12_000
 _MAX_CELL_CHARS = 200
 """Maximum length of an example in a table cell and of an example's title, in characters."""
 
-_MAX_ONLY_EXAMPLE_CHARS = 600
-"""Maximum length of an example in a table cell if no example is shorter, in characters. It is cut here."""
+_MAX_CUT_EXAMPLE_CHARS = 600
+"""Length in characters to which the first example is cut if no example fits into a table cell."""
 
 MAX_SERVERS = 5
 """Maximum number of servers that are listed for an operation."""
@@ -87,17 +87,17 @@ def as_text(value: object) -> str:
 def short_example(*holders: Node) -> str:
     """Return the first example of `holders` that fits into a table cell; empty if there is no example.
 
-    If all are longer, the first one is returned, up to `_MAX_ONLY_EXAMPLE_CHARS`. A mark shows that it is
-    cut.
+    If no example fits, the first one is returned, up to `_MAX_CUT_EXAMPLE_CHARS`. An ellipsis shows that it
+    is cut.
     """
     values = (value for holder in holders for value in _declared_examples(holder))
     texts = [as_text(value) for value in values if value is not None]
     short = next((text for text in texts if len(text) <= _MAX_CELL_CHARS), "")
     if short or not texts:
         return short
-    only = texts[0]
-    is_cut = len(only) > _MAX_ONLY_EXAMPLE_CHARS
-    return f"{only[:_MAX_ONLY_EXAMPLE_CHARS].rstrip()}…" if is_cut else only
+    first = texts[0]
+    is_cut = len(first) > _MAX_CUT_EXAMPLE_CHARS
+    return f"{first[:_MAX_CUT_EXAMPLE_CHARS].rstrip()}…" if is_cut else first
 
 
 def _declared_examples(holder: Node) -> Iterator[object]:

@@ -68,8 +68,8 @@ class OpenApiReader:
         Documents of webhooks follow, then those of callbacks, then the document about error responses.
 
         The document about the whole API is omitted if the `description` texts of the API and of its tags
-        are short. An operation that cannot be read yields a SourceError. All files are read, also those in
-        `known`, which have not changed since the last run, because they may refer to files that have.
+        are short. An operation that cannot be read yields a SourceError. `known` is ignored: an unchanged
+        file must be read as well, because it may refer to a file that has changed.
 
         `page_url` templates may use `{operationId}`, `{tag}` (the first tag), `{method}` and `{path}`
         (without its leading slash), which are percent-encoded, and the fields of `ApiDocument`, such as
@@ -166,7 +166,7 @@ class _Description:
         return ErrorBodies(named, self.limits.values, self.builder.labels)
 
     def _error_responses(self, error_bodies: ErrorBodies) -> Iterator[SourceDocument]:
-        """Yield a document about the bodies of error responses, unless no operations share a body."""
+        """Yield a document about the bodies of error responses that several operations share, if any."""
         sections = error_bodies.shared_sections()
         if not sections:
             return
@@ -193,7 +193,7 @@ class _Description:
         path_operation = operation.path_operation
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
-        except ValidationError as error:  # for values that no earlier check rejects
+        except ValidationError as error:  # a value that the earlier checks do not reject
             raise SourceError(_first_problem(error)) from None
         values = _template_values(path_operation)
         if path_operation.event is not None:
@@ -294,8 +294,9 @@ def _or_error(
 ) -> _ReadT | SourceError:
     """Return the result of `read` for an operation, or the error that explains why there is none.
 
-    A SourceError in place of the operation is returned unchanged. One that `read` raises becomes an error
-    about the operation, and so does any exception that indicates a bug.
+    A SourceError in place of the operation is returned unchanged. A SourceError that `read` raises becomes
+    an error about the operation. So does an exception that is not an ApideskError, because it indicates a
+    bug.
     """
     if isinstance(operation, SourceError):
         return operation
@@ -382,7 +383,7 @@ def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDo
     name. Raises SourceError if a description contains HTML that exceeds a limit, or if the description of
     the API begins with malformed front matter.
     """
-    text = "\n\n".join(_texts(root))
+    text = "\n\n".join(_overview_texts(root))
     if not text:
         return []
     title, docs_url = root["info"].text("title"), root["externalDocs"].text("url")
@@ -392,7 +393,7 @@ def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDo
     return documents_of_page(config, page) or []
 
 
-def _texts(root: Node) -> Iterator[str]:
+def _overview_texts(root: Node) -> Iterator[str]:
     if len(text := root["info"].text("description")) >= MIN_DESCRIPTION_CHARS:
         yield text
     for tag in root["tags"].elements():

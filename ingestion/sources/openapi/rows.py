@@ -50,6 +50,7 @@ class _Row:
     name: str
     schema: Schema
     is_required: bool | None = None
+    """None if it is unknown or does not apply."""
     location: str = ""
     parameter: OperationParameter | None = None
     """The parameter that the row describes; None if it describes a body, property or variant."""
