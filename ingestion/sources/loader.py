@@ -121,9 +121,9 @@ def _page_results(
 def _load(
     source: LoaderSourceConfig, deadline: Deadline
 ) -> Iterator[_LoadedDocument | _Failure | Waiting]:
-    """Run the loader in a process. Yield its documents, its failure if it fails, and Waiting in between.
+    """Run the loader in a process. Yield its documents and, if it fails, a _Failure.
 
-    Raises SourceAbandoned at the deadline.
+    Yields Waiting at short intervals while no document arrives. Raises SourceAbandoned at the deadline.
     """
     with _loader_process(source) as receiver:
         while True:
@@ -156,9 +156,9 @@ def _loader_process(source: LoaderSourceConfig) -> Iterator[Connection]:
 
 
 def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
-    """Send the documents, then None or a failure. Runs in the loader's process."""
+    """Load the documents in the child process and send them, then None or a _Failure, to the parent."""
     exit_with_parent()
-    warnings.simplefilter("ignore")  # for example the notice when langchain-community is imported
+    warnings.simplefilter("ignore")  # such as the notice when langchain-community is imported
     secrets: list[str] = []
     try:
         loader = _open_loader(source, secrets)
@@ -225,7 +225,8 @@ def _import(path: str) -> Any:
 def _plain(value: object) -> object:
     """Return a metadata value as nested dictionaries and lists of texts, numbers, booleans and None.
 
-    Any other value becomes its text. The class of a text, such as that of a parsed document, is dropped.
+    Any other value becomes its text. An instance of a subclass of `str`, such as a string of a parsed HTML
+    document, becomes a plain `str`.
     """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}

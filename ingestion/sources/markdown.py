@@ -259,8 +259,8 @@ class LinkResolver:
 
     def _link(self, match: re.Match[str], path: Path, page: Path) -> str:
         label, target = match[1] or _visible_target(match[2]), match[2]
-        is_of_section = target.startswith("#") and not _PERMALINK.fullmatch(label)
-        if _SCHEME.match(target) and not is_of_section:
+        leads_to_section = target.startswith("#") and not _PERMALINK.fullmatch(label)
+        if _SCHEME.match(target) and not leads_to_section:
             return _without_relative_link(match)
         url = self._url(target, path, page)
         return f"[{label}]({url})" if url else label
@@ -306,7 +306,7 @@ class _Field:
     values: Mapping[str, str]
     """Properties of the field, such as `type`, from the component's attributes and the objects in them."""
     location: str
-    """Where the field is sent, such as `query`; empty if the component does not say it."""
+    """Where the field is sent, such as `query`; empty if it is unknown."""
     depth: int
     """Number of fields that contain this one."""
     text: list[str] = field(default_factory=list)
@@ -340,7 +340,7 @@ def convert_fields_to_tables(text: str) -> str:
 
 
 def _expanded(match: re.Match[str]) -> str:
-    """Return an opening tag with the field that the matched `<summary>` describes, to replace the match.
+    """Return the replacement for a match of `_COLLAPSED`: an opening tag with the field in its summary.
 
     For `<SchemaItem><details><summary><strong>id</strong><span>string</span></summary>`, the result is
     `<SchemaItem name="id" type="string">`. Docusaurus OpenAPI, a documentation generator, describes fields

@@ -68,7 +68,7 @@ def _has_name_of_partial(path: Path) -> bool:
 def included_files(path: Path, folder: Path) -> list[Path]:
     """Return the files below `folder` that the page at `path` imports or includes.
 
-    It may import them directly or through other files.
+    The page may import them directly or through other files.
     """
     found: dict[Path, None] = {}
     unread = [path]
@@ -91,7 +91,7 @@ def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for is_code, part in split_code(text) if "import" in text else ():
         for match in () if is_code else _IMPORT.finditer(part):
-            if file := _file(match["target"], path, folder):
+            if file := _imported_file(match["target"], path, folder):
                 found[match["name"]] = file
     return found
 
@@ -106,7 +106,8 @@ def _includes(text: str, path: Path, folder: Path) -> list[Path]:
 def _included_file(target: str, path: Path, folder: Path) -> Path | None:
     """Return the file that a page at `path` includes; None if there is none below `folder`.
 
-    It is next to the page, or in a folder named `partials` next to the page or to a folder above it.
+    The file is next to the page, or in a folder named `partials` in the folder of the page or in a folder
+    above it.
     """
     above = [base for base in path.parents if base.is_relative_to(folder)]
     targets = (target, *(str(base / _PARTIALS / target) for base in above))
@@ -114,7 +115,7 @@ def _included_file(target: str, path: Path, folder: Path) -> Path | None:
     return next(filter(None, files), None)
 
 
-def _file(target: str, path: Path, folder: Path) -> Path | None:
+def _imported_file(target: str, path: Path, folder: Path) -> Path | None:
     """Return the file that a page at `path` imports from `target`; None if no such file is below `folder`.
 
     A target that begins with `/` or `@site/` is relative to `folder` or to its parent.
@@ -157,7 +158,8 @@ class _Inserter:
         text = self._read(path)
         imports = _imports(text, path, self._folder)
 
-        def component(include: re.Match[str]) -> str:
+        def to_component(include: re.Match[str]) -> str:
+            """Add the file of an `@include` line to `imports`, and return the file's component."""
             file = _included_file(include["target"], path, self._folder)
             if file is None:
                 return include[0]
@@ -167,7 +169,7 @@ class _Inserter:
 
         if "@include" in text:
             text = "".join(
-                part if is_code else _INCLUDE.sub(component, part)
+                part if is_code else _INCLUDE.sub(to_component, part)
                 for is_code, part in split_code(text)
             )
         if not imports:

@@ -3,8 +3,8 @@
 GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`. Until
 2021, it used `api-method` and tags whose names begin with `api-method`. The tag of an operation becomes a
 heading, followed by the method and URL. Block tags such as `{% hint %}` become MDX components. Tags that
-only arrange their content are removed. A tag of any name whose argument is a method, with a URL in it,
-becomes the method and URL.
+only arrange their content are removed. A block tag of any name becomes a method and URL if its argument is
+a method and its content is a URL.
 
 A component `<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` is followed by a table with
 the label "errors" and the columns `code` and `text`.

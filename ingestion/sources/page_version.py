@@ -17,7 +17,7 @@ _DEPRECATED_TEXT = re.compile(
 )
 """Matches the start of a remark such as "Deprecated since 2.0" or "该接口已废弃".
 
-A remark such as "Acme 2.0 deprecates the legacy API" is usually on the pages of this API.
+A remark such as "Acme 2.0 deprecates the legacy API" is usually on the pages of the legacy API.
 """
 _DEPRECATED_TITLE = re.compile(r"[(\[（【](?:deprecated|已?(?:废弃|弃用))[)\]）】]", re.IGNORECASE)
 

@@ -107,7 +107,7 @@ class PageFolderReader(FolderReader[PagesT]):
     A file usually becomes one document. If the file describes API operations, each operation becomes a
     document of its own.
 
-    `suffixes` returns the suffixes that a source accepts, and `read_content` the content of a file.
+    `suffixes` returns the suffixes that a source accepts, and `read_content` returns the content of a file.
     """
 
     def __init__(

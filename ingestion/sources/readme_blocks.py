@@ -105,8 +105,8 @@ def _html(values: _Json) -> str:
 
 def _link(values: _Json) -> str:
     url, title = _line(values, "url"), _line(values, "title")
-    is_address = re.fullmatch(r"https?://[^\s<>]+", url)
-    return f"[{title or url}]({url})" if is_address else title
+    is_url = re.fullmatch(r"https?://[^\s<>]+", url)
+    return f"[{title or url}]({url})" if is_url else title
 
 
 _CONVERTERS = {

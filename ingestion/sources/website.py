@@ -291,8 +291,8 @@ class _Crawl:
     def _read_robots(self) -> Iterator[Waiting]:
         """Read robots.txt. If the site has none, all pages are allowed.
 
-        A redirect to another origin, or a 4xx status other than 429, means that the site has none. Any
-        other failure raises SourceError, because robots.txt might disallow every page.
+        A redirect to another origin, or an error status below 500 except 429, means that the site has none.
+        Any other failure raises SourceError, because robots.txt might disallow every page.
         """
         url = str(self._site_url.join("/robots.txt"))
         try:

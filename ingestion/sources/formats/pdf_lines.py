@@ -138,19 +138,19 @@ class _MarginLine:
     key: str
     """Height on the page, and text with its numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
-    """The differences between the numbers at either end of the line and the index of its page in the file.
+    """The numbers at the ends of the line, each minus the `page` of the line.
 
-    Page numbers have the same difference on all pages. Only lines in the first or last row of a page have
-    offsets.
+    A printed page number has the same offset on all pages. Only lines in the first or last row of a page
+    have offsets.
     """
 
 
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A header or footer is at the same height on many pages and has, apart from numbers, the same text. The
-    first or last row of a page is also removed if it begins or ends with a number that, on many pages,
-    grows by one from page to page.
+    A header or footer is at the same height on many pages and, apart from numbers, has the same text. A
+    line in the first or last row of a page is also removed if it begins or ends with a page number. A page
+    number grows by one from page to page, on many pages.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})
@@ -178,8 +178,8 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 def _without_table_of_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
     """Return the lines of a page with their indexes, without those of a table of contents.
 
-    Lines of a table of contents end in dots and a page number. The dots and the number may be a PdfLine of
-    their own, at the height of the entry.
+    An entry of a table of contents ends in dots and a page number. The dots and the number may be a PdfLine
+    of their own, at the height of the entry. On a page with entries, the title "Contents" is also removed.
     """
     heights = {round(line.y) for line in lines if _TOC_LEADER.search(line.text[-_TOC_LINE_CHARS:])}
     return [

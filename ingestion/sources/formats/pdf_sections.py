@@ -226,7 +226,7 @@ def _paragraphs(lines: list[PdfLine], widths: PageWidths) -> list[str]:
 
 
 def _split_paragraphs(lines: list[PdfLine], widths: PageWidths) -> Iterator[list[list[PdfLine]]]:
-    """Yield paragraphs. A paragraph is a list of parts, which end where the author began a new line."""
+    """Yield paragraphs, each as a list of parts. A part ends where the author began a new line."""
     block: list[list[PdfLine]] = []
     for line in lines:
         if not block:
@@ -338,9 +338,10 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
     """Return a function that detects headings by font size.
 
-    A line that begins with a section number is also a heading if it is bold or slightly larger than the
-    body text. If no line is large enough to be a heading, and the document has bookmarks, the function
-    detects headings only by bookmarks.
+    A line that begins with a section number is also a heading if it is bold. It is a heading as well if it
+    is short and slightly larger than the body text, and its section number contains a dot. If no line is
+    large enough to be a heading, and the document has bookmarks, the function detects headings only by
+    bookmarks.
     """
     body_size = _body_text_size(lines)
     larger = [

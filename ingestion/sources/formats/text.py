@@ -33,7 +33,8 @@ def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
     """Return the values in the header, and the rest of the text in parts.
 
     The header is the first match of `source.header`, and its named groups are the values. The first part is
-    the text before the first match of `source.section`. Each match begins another part.
+    the text before the first match of `source.section`. Each match begins another part. Blank matches are
+    ignored.
 
     Raises SourceError if `data` is not text.
     """
