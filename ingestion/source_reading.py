@@ -32,9 +32,11 @@ from schemas.platform import PageSourceConfig, RemoteSourceConfig, SourceConfig,
 MAX_VANISHED_SHARE = 0.3
 """Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
-The loss of a larger share is usually a mistake. In this case, the documents are kept unless `allow_deletes`
-is set. The same limit applies if many pages of a source of the kind `website` or `loader` now have the same
-text, such as that of a login page: if they are more than this share, their indexed versions are kept.
+The loss of a larger share is usually a mistake, so the documents are kept unless `allow_deletes` is set.
+
+The same limit applies to pages of web sites and loaders that had different texts and now have the same
+text, such as that of a login page. If these pages are more than this share of the documents, their indexed
+versions are kept.
 """
 
 READ_BATCH = 100
@@ -53,7 +55,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class ReadContext:
-    """What all sources of a run share."""
+    """The stores, processes and options that all sources of a run share."""
 
     collection: Collection
     stored: StoredDocuments
@@ -78,8 +80,8 @@ class SourceReading:
         self.new_fingerprints: dict[DocumentKey, str] = {}
         """Fingerprints of files (see `sources/registry.py`) to store for documents with unchanged chunks.
 
-        An unchanged chunk is not written again, even if other chunks of its document have changed. Its
-        stored fingerprint must be replaced nevertheless.
+        An unchanged chunk is not written again, even if other chunks of its document have changed.
+        Therefore, its fingerprint is stored separately, with `Collection.save_fingerprints`.
         """
         self._source = source
         self._context = context
@@ -184,9 +186,9 @@ class SourceReading:
     def _hold_new_version(self, document: ChunkedDocument) -> bool:
         """Hold back `document` if it is a new version of an indexed document of a web site or loader.
 
-        `_held_chunks` decides about it when the whole source has been read, because many new versions with
-        the same text may be a login page (see `stored_documents.py`). Returns whether the document is held
-        back. With `allow_deletes`, the result is always False.
+        When the whole source has been read, `_held_chunks` decides whether to write the document, because
+        many new versions with the same text may be copies of a login page (see `stored_documents.py`).
+        Returns whether the document is held back. With `allow_deletes`, the result is always False.
         """
         if not isinstance(self._source, RemoteSourceConfig):
             return False
