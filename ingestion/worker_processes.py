@@ -15,7 +15,7 @@ from typing import Self
 
 from ingestion.child_processes import exit_with_parent
 from ingestion.chunking import chunk_document
-from ingestion.sources.registry import FileResult, FileTask, unexpected_error
+from ingestion.sources.registry import FileResult, FileTask, run_tasks, unexpected_error
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import SourceError
 
@@ -69,7 +69,7 @@ class WorkerProcesses:
         if task_count == MIN_TASKS and self._count > 1:
             yield from self._run_in_pool(tasks)
         else:
-            yield from _run_tasks(tasks, self._chunk_tokens)
+            yield from _chunked_results(tasks, self._chunk_tokens)
 
     def _run_in_pool(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
         """Yield the results of `tasks` in order, with a limited number of batches in progress.
@@ -102,21 +102,22 @@ def _available_cores() -> int:
 
 
 def _run_batch(batch: list[FileTask | FileResult], chunk_tokens: int) -> list[FileResult]:
-    return list(_run_tasks(iter(batch), chunk_tokens))
+    return list(_chunked_results(iter(batch), chunk_tokens))
 
 
-def _run_tasks(tasks: Iterator[FileTask | FileResult], chunk_tokens: int) -> Iterator[FileResult]:
-    for task in tasks:
-        for result in task() if callable(task) else [task]:
-            if isinstance(result, SourceDocument):
-                yield to_chunked_document(result, chunk_tokens)
-            else:
-                yield result
+def _chunked_results(
+    tasks: Iterator[FileTask | FileResult], chunk_tokens: int
+) -> Iterator[FileResult]:
+    for result in run_tasks(tasks):
+        if isinstance(result, SourceDocument):
+            yield to_chunked_document(result, chunk_tokens)
+        else:
+            yield result
 
 
 def to_chunked_document(
     document: SourceDocument, chunk_tokens: int
-) -> "ChunkedDocument | SourceError":
+) -> ChunkedDocument | SourceError:
     """Return `document` with its chunks and without its sections, which are no longer needed.
 
     If the document cannot be split, return a SourceError with the reason.
