@@ -52,8 +52,8 @@ class _Row:
     is_required: bool | None = None
     """None if it is unknown or does not apply."""
     location: str = ""
-    parameter: OperationParameter | None = None
-    """The parameter that the row describes; None if it describes a body, property or variant."""
+    declaration: Node | None = None
+    """The declaration of the parameter; None if the row describes a body, property or variant."""
     ancestors: frozenset[int] = frozenset()
     """Ids of all schemas that contain `schema`; see `Schema.structure_ids`."""
     depth: int = 0
@@ -104,7 +104,7 @@ class RowBuilder:
             self.reader.read(parameter.schema),
             is_required if is_stated else None,
             parameter.location,
-            parameter,
+            parameter.node,
         )
 
     def body_rows(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
@@ -219,7 +219,7 @@ class RowBuilder:
             yield from self._finish(variant)
 
     def _parameter(self, row: _Row) -> Parameter:
-        declared = [row.parameter.node] if row.parameter else []
+        declared = [row.declaration] if row.declaration else []
         parts = [*reversed(row.schema.parts), *reversed(row.inner.parts)]
         return Parameter(
             name=row.name[:MAX_ROW_NAME_CHARS],
@@ -234,9 +234,7 @@ class RowBuilder:
         )
 
     def _description(self, row: _Row) -> str:
-        text = describe_schema(
-            self.labels, row.schema, row.inner, row.parameter.node if row.parameter else None
-        )
+        text = describe_schema(self.labels, row.schema, row.inner, row.declaration)
         self.reader.spend(len(text) // 100)  # long texts count towards APIDESK_MAX_VALUES
         alternative = self.labels.alternative if row.is_alternative else ""
         return join_texts((alternative, text, row.mark), " ")
