@@ -331,11 +331,8 @@ def _constraints(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterat
     default = schema.get("default")
     if default is not None and len(as_text(default.value)) <= _MAX_VALUE_CHARS:
         yield label_with(labels.default, f"`{as_text(default.value)}`")
-    for label, low, high in (
-        (labels.range, "minimum", "maximum"),
-        (labels.length, "minLength", "maxLength"),
-    ):
-        yield from _range_constraint(label, inner, low, high)
+    yield from _range_constraint(labels.range, inner, "minimum", "maximum")
+    yield from _range_constraint(labels.length, inner, "minLength", "maxLength")
     yield from _range_constraint(labels.count, schema, "minItems", "maxItems")
     pattern = inner.text("pattern")
     if pattern and len(pattern) <= _MAX_VALUE_CHARS:
