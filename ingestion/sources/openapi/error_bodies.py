@@ -45,7 +45,7 @@ class _ErrorBody:
     """The schema of a body of error responses, and where it is used."""
 
     media: MediaContent
-    statuses: dict[str, None] = field(default_factory=dict)
+    statuses: set[str] = field(default_factory=set)
     operations: dict[str, str] = field(default_factory=dict)
     """Names of the operations, by method and path."""
 
@@ -66,7 +66,7 @@ class ErrorBodies:
         for operation, name in operations:
             for key, status, media in _error_media(operation):
                 body = self._bodies.setdefault(key, _ErrorBody(media))
-                body.statuses[status] = None
+                body.statuses.add(status)
                 body.operations[str(operation)] = name
         self._own: dict[str, list[_ErrorBody]] = {}
         for body in self._bodies.values():
