@@ -193,7 +193,7 @@ def _margin_lines(lines: list[PdfLine]) -> dict[int, _MarginLine]:
     """Return the lines near the top and the bottom of a page, by their index in `lines`."""
     by_height = sorted(range(len(lines)), key=lambda i: -lines[i].y)
     rows = [list(row) for _, row in groupby(by_height, key=lambda i: round(lines[i].y))]
-    near = rows if len(rows) <= 2 * MARGIN_ROWS else rows[:MARGIN_ROWS] + rows[-MARGIN_ROWS:]
+    near = rows[:MARGIN_ROWS] + rows[-MARGIN_ROWS:]
     outermost = {*rows[0], *rows[-1]} if rows else set()
     return {i: _margin_line(lines[i], i in outermost) for row in near for i in row}
 
