@@ -41,7 +41,7 @@ _HeadingLevel = Callable[[PdfLine], int]
 """Returns the heading level of a line; 0 for body text."""
 
 _HAN = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-_BULLET = re.compile(r"\s*[•●▪■◦‣·∙○]\s*")
+_BULLET = re.compile(r"\A\s*[•●▪■◦‣·∙○]\s*")
 _LIST_ITEM = re.compile(
     r"\s*(?:[-–*•●▪■◦‣·∙○]\s|\(?\d{1,3}[.)]\s|\d{1,3}、|[（(]\d{1,3}[）)]|\[\d{1,3}\]\s)"
 )
@@ -269,7 +269,7 @@ def join_lines(lines: list[str]) -> str:
 
     Hyphenated words are rejoined, and Chinese is joined without spaces. A bullet at the start becomes `- `.
     """
-    text = _BULLET.sub("- ", lines[0], count=1) if _BULLET.match(lines[0]) else lines[0]
+    text = _BULLET.sub("- ", lines[0])
     for line in lines[1:]:
         if _LINE_END_HYPHEN.search(text) and line[:1].islower():
             text = text[:-1] + line
