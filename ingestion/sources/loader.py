@@ -161,7 +161,8 @@ def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
     warnings.simplefilter("ignore")  # such as the notice when langchain-community is imported
     secrets: list[str] = []
     try:
-        loader = _open_loader(source, secrets)
+        arguments = {name: _resolve(value, secrets) for name, value in source.arguments.items()}
+        loader = _import(source.loader)(**arguments)
     except Exception as error:
         sender.send(_Failure(_message(error, secrets), is_transient=False))
         return
@@ -176,17 +177,12 @@ def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
         sender.send(_failure(error, secrets))
 
 
-def _open_loader(source: LoaderSourceConfig, secrets: list[str]) -> Any:
-    """Return the loader, and add the values of environment variables to `secrets`."""
-    arguments = {name: _resolve(value, secrets) for name, value in source.arguments.items()}
-    return _import(source.loader)(**arguments)
-
-
 def _resolve(value: object, secrets: list[str]) -> object:
     """Return a loader's argument, with references replaced by the values to which they refer.
 
     `{"env": NAME}` refers to an environment variable, `{"import": PATH}` to a Python object, and
-    `{"search": PATTERN}` to the `search` method of a regular expression.
+    `{"search": PATTERN}` to the `search` method of a regular expression. The values of environment
+    variables are added to `secrets`.
 
     Raises SourceError for a missing variable, ImportError or AttributeError for a missing object, and
     re.error for an invalid pattern.
