@@ -121,11 +121,9 @@ def _imported_file(target: str, path: Path, folder: Path) -> Path | None:
     A target that begins with `/` or `@site/` is relative to `folder` or to its parent.
     """
     name = target.removeprefix("@site").lstrip("/")
-    is_relative = name == target
-    for base in (path.parent,) if is_relative else (folder, folder.parent):
-        if file := _file_below(base / name, folder):
-            return file
-    return None
+    bases = (path.parent,) if name == target else (folder, folder.parent)
+    files = (_file_below(base / name, folder) for base in bases)
+    return next(filter(None, files), None)
 
 
 def _file_below(path: Path, folder: Path) -> Path | None:
