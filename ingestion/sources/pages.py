@@ -402,11 +402,8 @@ def _first_heading(
     first, *later = titled
     is_generic = first.level > 1 and is_generic_heading(first.title)
     is_chapter = is_first_chapter_title(first.title) and any(block.level == 1 for block in later)
-    return (
-        ""
-        if (is_generic or is_chapter) and not _UNINFORMATIVE_NAME.fullmatch(name)
-        else first.title
-    )
+    has_informative_name = not _UNINFORMATIVE_NAME.fullmatch(name)
+    return "" if has_informative_name and (is_generic or is_chapter) else first.title
 
 
 def _sections(
