@@ -246,8 +246,6 @@ def load_template(name: str) -> Template:
         loader=PackageLoader(__package__),
         undefined=StrictUndefined,
         autoescape=False,
-        trim_blocks=False,
-        keep_trailing_newline=False,
     )
     environment.filters.update(cell=cell, pretty=pretty, fenced=fenced)
     return environment.get_template(f"{name}.md.j2")
