@@ -202,7 +202,7 @@ class IngestionRunStore:
                 run.state, run.error = "failed", ORPHANED
         return runs
 
-    def _select(self, *where: object, limit: int = 1) -> list[IngestionRun]:
+    def _select(self, *where: object, limit: int) -> list[IngestionRun]:
         query = (
             select(runs_table.c.report)
             .where(runs_table.c.collection == self._collection, *where)  # type: ignore[arg-type]
