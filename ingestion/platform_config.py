@@ -1,5 +1,6 @@
 """Reads and checks platform.toml."""
 
+import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,9 +99,14 @@ def _resolve_logo(path: Path, info: PlatformInfo) -> PlatformInfo:
 
 
 def _resolve_paths(folder: Path, source: SourceConfig) -> SourceConfig:
+    """Return `source` with absolute paths, without `..`, so that they can be compared with other paths."""
     paths = {"path": source.path}
     if isinstance(source, OpenApiSourceConfig):
         paths["root"] = source.root
     return source.model_copy(
-        update={name: folder / path for name, path in paths.items() if path is not None}
+        update={
+            name: Path(os.path.abspath(folder / path))
+            for name, path in paths.items()
+            if path is not None
+        }
     )

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.platform_config import read_platform
 from ingestion.sources import mdx_imports
 from ingestion.sources.markdown import READER
-from ingestion.sources.registry import digest_source
+from ingestion.sources.registry import digest_source, read_source
 from schemas.platform import MarkdownSourceConfig, SourceLimits
-from tests.source_kinds import KINDS, read, write
+from schemas.settings import SAMPLE_PLATFORM
+from tests.source_kinds import KINDS, read, split_results, write
 
 PAGE = """import Note from './_parts/_note.mdx';
 import Card from "@site/docs/_parts/card.md"
@@ -110,6 +112,25 @@ def test_included_files_are_inserted_and_are_no_pages(tmp_path: Path) -> None:
         "Up to 12 m.",
         '- a\n  @include "x.mdx"',
     ]
+
+
+def test_relative_source_path_finds_included_and_linked_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of the source may be relative and contain `..`."""
+    write(tmp_path / "docs" / "boats.mdx", "# Boats\n\n@include 'limits.mdx'\n\n[Keys](keys.md)")
+    write(tmp_path / "docs" / "keys.md", "# Keys\n\nA key.")
+    write(tmp_path / "docs" / "partials" / "limits.mdx", "Ten boats.")
+    samples = SAMPLE_PLATFORM.read_text(encoding="utf-8").partition("[[sources]]")[0]
+    write(
+        tmp_path / "settings" / "platform.toml",
+        f'{samples}[[sources]]\nname = "docs"\nkind = "markdown"\npath = "../docs"\n'
+        'page_url = "https://acme.dev/{path}"\n',
+    )
+    monkeypatch.chdir(tmp_path)
+    (source,) = read_platform(Path("settings/platform.toml")).sources
+    (boats, _), _ = split_results(list(read_source(source, SourceLimits())))
+    assert boats.sections[0].body.split("\n\n") == ["Ten boats.", "[Keys](https://acme.dev/keys)"]
 
 
 def test_folder_named_partials_has_pages_if_none_is_included(tmp_path: Path) -> None:
