@@ -148,7 +148,7 @@ def classify_by_rules(
     text = details.text
     chunks = search_candidates(details, collection, glossary)
     code, api_of_code = _indexed_error_code(text, chunks)
-    path, api = _api_by_path(details, collection)
+    api = _api_by_path(details, collection)
     probability = 1.0
     named_exactly = code or api or _has_indexed_term(text, chunks)
     if not (details.trace_id or named_exactly or asks_about_code(details.asked)):
@@ -163,7 +163,7 @@ def classify_by_rules(
     structured = StructuredQuestion(
         type=_question_type(details, error, named is not None, touches_api),
         api_name=named.api_name if named else None,
-        api_url=api.api_url if api else path,
+        api_url=api.api_url if api else next(iter(details.paths), None),
         request_param=details.request_param,
         response=details.response,
         error=error,
@@ -233,17 +233,12 @@ def _shares_word_with_api_name(text: str, chunks: list[Chunk], topic: TopicScore
     return any(words & set(split_words(chunk.api_name)) for chunk in chunks)
 
 
-def _api_by_path(
-    details: ExtractedDetails, collection: Collection
-) -> tuple[str | None, Chunk | None]:
-    """Return the first pasted path of an indexed API and a chunk of that API.
-
-    If no pasted path is indexed, return the first path and None; without paths, return None twice.
-    """
+def _api_by_path(details: ExtractedDetails, collection: Collection) -> Chunk | None:
+    """Return a chunk of the API of the first pasted path that is indexed, or None if no path is indexed."""
     for path in details.paths:
         if chunks := chunks_by_path(collection, path, details.text):
-            return path, chunks[0]
-    return (details.paths[0], None) if details.paths else (None, None)
+            return chunks[0]
+    return None
 
 
 def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chunk | None:
