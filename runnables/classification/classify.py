@@ -15,6 +15,7 @@ from prompts.user_text import user_text
 from runnables.classification.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
+from runnables.page_versions import is_deprecated
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import command_flags, details_of, single_letter_terms
 from runnables.question.query_analysis import (
@@ -261,8 +262,7 @@ def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chun
             continue
         found = sum(weights[word] for word in name & words)
         if found and found >= MIN_NAME_SHARE * sum(weights[word] for word in name):
-            is_deprecated = chunk.metadata.get("deprecated") == "true"
-            candidates.append((not name <= words, is_deprecated, rank, chunk))
+            candidates.append((not name <= words, is_deprecated(chunk), rank, chunk))
     return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
 
 
