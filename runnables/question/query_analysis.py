@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from ingestion.store.collection import Collection
+from ingestion.text.typography import has_chinese
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.error_codes import error_codes, without_timestamps
 from runnables.question.extract_details import command_flags, extract_details
@@ -262,8 +263,7 @@ def split_question(question: str) -> list[str]:
         head = question[: match.start()]
         parts = [f"{head}{match['first']}".strip(), f"{match['then']} {tail}".strip()]
     else:
-        is_chinese = re.search(r"[\u4e00-\u9fff]", question)
-        separator = _CHINESE_SEPARATOR if is_chinese else _ENGLISH_SEPARATOR
+        separator = _CHINESE_SEPARATOR if has_chinese(question) else _ENGLISH_SEPARATOR
         parts = [part.strip(" ，,。.?？") for part in separator.split(question)]
     parts = [part for part in parts if len(part.encode()) >= MIN_PART_BYTES]
     is_split = 1 < len(parts) <= MAX_QUESTION_PARTS and _are_questions(question, parts)
