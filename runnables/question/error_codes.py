@@ -219,14 +219,12 @@ def lower_case_codes(text: str) -> list[str]:
     """
     if "_" not in text:  # most questions
         return []
-    found = [
-        (match.start(), "".join(filter(None, match.groups())))
-        for pattern in (_LOWER_CASE_CODE, _NAMED_FAILURE, _VALUE_IN_FAILURE)
-        if pattern is not _VALUE_IN_FAILURE or _FAILURE_KEY.search(text)
-        for match in pattern.finditer(text)
-        if pattern is not _NAMED_FAILURE or _FAILURE.search(match[1] or match[2])
-    ]
-    return list(dict.fromkeys(code for _, code in sorted(found) if code.islower()))
+    matches = list(_LOWER_CASE_CODE.finditer(text))
+    matches += (m for m in _NAMED_FAILURE.finditer(text) if _FAILURE.search(m[1] or m[2]))
+    if _FAILURE_KEY.search(text):
+        matches += _VALUE_IN_FAILURE.finditer(text)
+    found = sorted((match.start(), "".join(filter(None, match.groups()))) for match in matches)
+    return list(dict.fromkeys(code for _, code in found if code.islower()))
 
 
 def failed_status(text: str) -> str | None:
