@@ -8,7 +8,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any, cast
 from uuid import uuid4
@@ -185,10 +185,8 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
                 raise ToolCallsUnsupported(self._model, mentions_tools(error)) from error
             raise
         reply = sanitize_tool_calls(reply, journal)
-        wrote_call_as_text = not reply.tool_calls and contains_written_call(
-            reply_text(reply), _names(request.tools)
-        )
-        if is_first and wrote_call_as_text:
+        names = [tool.name for tool in request.tools if isinstance(tool, BaseTool)]
+        if is_first and not reply.tool_calls and contains_written_call(reply_text(reply), names):
             raise ToolCallsUnsupported(self._model, certain=False)
         for call in reply.tool_calls:
             journal.add_call(call)
@@ -261,7 +259,3 @@ def _journal(request: ToolCallRequest) -> CallJournal:
 
 def _with_content(message: ToolMessage, content: str) -> ToolMessage:
     return message.model_copy(update={"content": content, "artifact": None})
-
-
-def _names(tools: Sequence[Any]) -> list[str]:
-    return [tool.name for tool in tools if isinstance(tool, BaseTool)]
