@@ -70,7 +70,7 @@ async def search(
     library, original = runtime.context.library, runtime.context.question
     question = original.model_copy(update={"text": query})
     if service:
-        service_id = await asyncio.to_thread(_find_service, library, service, original)
+        service_id = await asyncio.to_thread(_find_service, library, service, original.filters)
         if service_id is None:
             return PassagesResult(f"no service is called {service}")
         filters = original.filters.model_copy(update={"service": service_id})
@@ -186,12 +186,12 @@ def _group_name(entry: CatalogueEntry) -> str:
     return entry.service_id or entry.source
 
 
-def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
+def _find_service(library: DocumentLibrary, name: str, filters: Filters) -> str | None:
     """Return `name` if it is a service id, otherwise the service id of the best-matching document.
 
     Returns None if no matching document has a service id.
     """
-    documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
+    documents = library.find_documents(name, CANDIDATE_COUNT, filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
     return name if name in ids else next(iter(ids), None)
 
