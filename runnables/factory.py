@@ -91,6 +91,7 @@ class PipelineFactory:
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
         falls_back = settings.on_model_failure == "extractive"
+        rules, refine = self._grounding_rules, settings.synthesis == "refine"
         depth = EVIDENCE_DEPTH if models else MAX_COMPARED_CHUNKS
         return PipelineSteps(
             condense=build_condense(models, info, settings.on_model_failure),
@@ -103,11 +104,11 @@ class PipelineFactory:
             research=self._research(models) if models and mode == "tools" else None,
             search_web=build_web_search(self._web_search) if self._web_search else None,
             add_evidence=build_add_evidence(settings.evidence_tokens),
-            write=self._write(models) if models else None,
+            write=build_write_answer(models, info, rules, refine) if models else None,
             classify_by_rules=self._classify_by_rules() if falls_back else None,
             quote=quote,
             decline=build_decline(info),
-            ground=build_ground(info, self._grounding_rules, judge, quote),
+            ground=build_ground(info, rules, judge, quote),
         )
 
     def classify(self) -> Runnable[Question, Classification]:
@@ -139,10 +140,6 @@ class PipelineFactory:
         from runnables.tools.tool_context import DocumentLibrary
 
         return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
-
-    def _write(self, models: ChatModels) -> StateStep:
-        refine = self._settings.synthesis == "refine"
-        return build_write_answer(models, self._platform_info, self._grounding_rules, refine)
 
     def _research(self, models: ChatModels) -> StateStep:
         # Imported here, because LangChain's agent takes as long to load as the rest of apidesk.
