@@ -129,7 +129,7 @@ def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool
 
 def private_words(text: str) -> list[str]:
     """Return the words of `text` about private life and general knowledge."""
-    return list(dict.fromkeys(word for word, _ in _private_words().groups(text)))
+    return [word for word, _ in _private_words().groups(text)]
 
 
 def _best_chunk_coverage(
