@@ -5,6 +5,7 @@ All other modules then read only one format.
 
 import json
 import re
+from contextlib import suppress
 from xml.parsers import expat
 
 from pydantic import JsonValue
@@ -31,8 +32,8 @@ _HTML_ROOTS = frozenset(
 """Elements of HTML. A document with one of these as its root is markup, not data."""
 
 
-class _Done(Exception):
-    """Ends parsing."""
+class _StopParsing(Exception):
+    """Raised in a handler to end the parsing."""
 
 
 class _Reader:
@@ -55,14 +56,12 @@ class _Reader:
     def read(self, text: str) -> None:
         """Set `body` and `end`."""
         self._data = text.encode(errors="replace")
-        try:
+        with suppress(expat.ExpatError, _StopParsing):
             self._parser.Parse(self._data, True)
-        except (expat.ExpatError, _Done):
-            return
 
     def _start(self, name: str, _: object) -> None:
         if len(self._open) == MAX_DEPTH:
-            raise _Done
+            raise _StopParsing
         self._open.append((name, {}, []))
 
     def _close(self, _: str) -> None:
@@ -73,10 +72,10 @@ class _Reader:
             return
         self.body = value if name.lower() not in _HTML_ROOTS else None
         self.end = self._data.index(b">", self._parser.CurrentByteIndex) + 1
-        raise _Done
+        raise _StopParsing
 
     def _reject(self, *_: object) -> None:
-        raise _Done  # entities in a document type can expand to gigabytes
+        raise _StopParsing  # entities in a document type can expand to gigabytes
 
 
 def replace_xml(text: str) -> str:
