@@ -60,7 +60,7 @@ from schemas.errors import (
 from schemas.settings import PREFIX
 
 OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
-"""The way in which JSON is requested from the provider.
+"""The way in which JSON is requested from the provider; the best way is first.
 
 - `json_schema`: the provider enforces the schema.
 - `json_object`: the provider's JSON mode, with the schema in a field of the request.

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
@@ -84,7 +84,7 @@ PROBE_TIMEOUT_S = 15.0
 
 log = logging.getLogger(__name__)
 
-OUTPUT_MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "json_mode", "plain")
+OUTPUT_MODES: tuple[OutputMode, ...] = get_args(OutputMode)
 """All modes, best first."""
 
 
