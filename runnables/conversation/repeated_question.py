@@ -266,10 +266,10 @@ def _similar_condition(question: str, new_name: str) -> tuple[int, int] | None:
 
     A noun such as 沙箱 ("sandbox") is no condition of the same kind as 退货 ("returns").
     """
-    condition = _CONDITION.search(question)
-    names = (condition[1], new_name) if condition else ()
-    are_actions = names and not any(may_be_noun(split_words(name)[-1]) for name in names)
-    return condition.span(1) if condition and are_actions else None
+    if not (condition := _CONDITION.search(question)):
+        return None
+    last_words = [split_words(name)[-1] for name in (condition[1], new_name)]
+    return None if any(map(may_be_noun, last_words)) else condition.span(1)
 
 
 def _similar_name(question: str, new_name: str) -> tuple[int, int] | None:
