@@ -69,7 +69,10 @@ HOW_WORDS = re.compile(
     r"|\b(?:how|what|why|when|where|which|who|can|could|should|does|do|is|are|difference|steps)\b",
     re.I,
 )
-"""Interrogatives, which show that a question is about how something is done or what it is."""
+"""Interrogatives and words such as "steps".
+
+They show that a question asks how something is done or what it is.
+"""
 
 
 def build_model_classifier(

@@ -61,8 +61,8 @@ def estimate_on_topic(
     """Return the probability that a question is about the platform.
 
     A question that `_SERVICE_WORDS` matches, such as "is there an SLA" or "is there a plugin", is never
-    treated as clearly off-topic: its probability is at least `CLEARLY_OFF_TOPIC`, because its words say
-    nothing about the subject of the documents. This does not apply if the feature `private` or `personal`
+    treated as clearly off-topic, because its words say nothing about the subject of the documents: its
+    probability is at least `CLEARLY_OFF_TOPIC`. This does not apply if the feature `private` or `personal`
     is 1 (see `topic_features`).
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
@@ -107,7 +107,8 @@ def _gain_by_equivalents(
 ) -> float:
     """Return the change of the topic score, in nats, if equivalent terms replace the terms of `text`.
 
-    The equivalent with the highest score counts. Terms that are equivalent to each other count once.
+    Each term is replaced by its equivalent with the highest score. If `text` contains several terms that
+    are equivalent to each other, they count once.
     """
     terms_by_group: defaultdict[Sequence[str], list[str]] = defaultdict(list)
     for lexicon in lexicons:

@@ -62,7 +62,7 @@ A model may correct a word or replace it by a synonym, but not ask about somethi
 """
 
 _JSON_PLACEHOLDER = "{…}"
-"""Stands for a pasted JSON object in the text that the model rewrites."""
+"""Replaces each pasted JSON object in the text that the model rewrites."""
 
 _NAME = re.compile(
     r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*_[A-Za-z0-9_]+|\b[a-z]+[A-Z]\w*", re.ASCII

@@ -128,8 +128,8 @@ def make_standalone(
 def _fitting_subject(subject: str, rest: str, history: Sequence[Turn]) -> str:
     """Return the `subject` of the conversation as the subject of `rest`.
 
-    It names both things if `rest` compares them, and the created thing instead of the action "create" if
-    `rest` acts on this thing.
+    If `rest` compares two things, the result names both. If `rest` acts on a created thing, as in "how do I
+    cancel it", the result names this thing instead of the action "create".
     """
     if len(history) > 1 and _compares(rest):
         return add_compared(subject, history)
@@ -213,8 +213,8 @@ def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
 def _without_parts(rest: str, api_name: str, history: Iterable[Turn]) -> str:
     """Return `rest` without the names that the answers about the API `api_name` quote as code.
 
-    In a conversation about this API, they are its parts, as in "page_size 最大多少". A name without an
-    underscore or capitals is only removed from a Chinese text, because it may be an English word.
+    In a conversation about this API, these names are its parts, as in "page_size 最大多少". A name without
+    an underscore or capitals may be an English word, so it is only removed from a Chinese text.
     """
     codes = " ".join(
         code

@@ -39,7 +39,7 @@ REFERENCE = re.compile(
 END_MARKS = "？?。.!！ "
 
 _ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
-"""Words at the end of a follow-up that only names something."""
+"""Words such as 呢 and "too" at the end of a follow-up that only names something."""
 
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 """The end of the text before an action, such as "I" in "how do I create a booking"."""
@@ -61,7 +61,10 @@ _PREPOSITION = re.compile(
 """
 
 _MEANS = frozenset(["用", "使用", "通过"])
-"""Chinese words that mean "with" or "by means of", which begin a phrase that replaces no action."""
+"""Chinese words for "with" and "by means of".
+
+A phrase that begins with one of them, such as 用模板 ("with a template"), replaces no words of a question.
+"""
 
 _PHRASE_START = re.compile(r"^(in|on|at|for|with|from|via|using|by)\s+", re.I)
 
@@ -121,7 +124,8 @@ NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[: len(_IDENTIFIE
 def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str:
     """Return the latest question, asked about what `text` names.
 
-    The result is empty if `text` does more than name something.
+    The result is empty if `text` does more than name something, or if nothing shows that it is a follow-up.
+    An opener such as "and" shows this, and so does an ending such as "too".
 
     The named thing replaces a similar name, similar words or the API's name in the question. If the
     question contains none of these, the named thing is appended, as in "how do I create an order: iOS?". If
@@ -164,8 +168,8 @@ def _span_of_subject(
 ) -> tuple[int, int] | None:
     """Return the span of what `question` is about, if `new_name` can replace it.
 
-    `about` is `new_name` with its preposition or article. An environment such as "on iOS" and a means such
-    as 用模板 ("with a template") replace nothing.
+    `about` is `new_name` with its preposition or article. The result is None if `about` is an environment
+    such as "on iOS", or a means such as 用模板 ("with a template").
     """
     if _ENVIRONMENT.search(about) or split_words(about)[0] in _MEANS:
         return None
@@ -264,7 +268,7 @@ def _defined_term(question: str) -> tuple[int, int] | None:
 def _similar_condition(question: str, new_name: str) -> tuple[int, int] | None:
     """Return the span of the Chinese condition in `question`, if `new_name` is an action like it.
 
-    A noun such as 沙箱 ("sandbox") is no condition of the same kind as 退货 ("returns").
+    A noun such as 沙箱 ("sandbox") is not an action, unlike 退货 ("returns").
     """
     if not (condition := _CONDITION.search(question)):
         return None
@@ -340,7 +344,7 @@ def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, 
         may_replace = not is_action or split_words(new_name)[0] in ACTION_VERBS
         return (start, end) if may_replace and len(named) > 1 else None
     new_words = split_words(new_name)
-    # A name that the dictionary lacks may be split into characters, which are no action.
+    # A name that the dictionary lacks may be split into single characters. They are not an action.
     is_new_action = 1 < len(new_words) < len(new_name) and not all(map(may_be_noun, new_words))
     is_whole = len(named) > 1 or len(name) == 1
     may_replace = all(map(may_be_noun, named)) or (is_new_action and is_whole)

@@ -46,7 +46,7 @@ _OPENER = re.compile(
     r"[\s,]*",
     re.I,
 )
-"""What may precede the question itself, such as "and" or 那."""
+"""Matches words before the question itself, such as "and" or 那."""
 
 _ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
@@ -189,9 +189,9 @@ def _is_state(clause: str) -> bool:
 def add_compared(subject: str, history: Sequence[Turn]) -> str:
     """Return `subject` with the two things that "what is the difference?" compares.
 
-    These are the APIs of the two latest questions. If these questions have no API or the same one, they are
-    the phrases in which the questions differ; if they differ in more than one phrase, the subject is
-    unchanged.
+    The two things are the APIs of the two latest questions, if these are different APIs. Otherwise, they
+    are the phrases in which the questions differ. The subject is unchanged unless exactly one phrase
+    replaces another one, and the questions share other words.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
     becomes "create a booking, cancel a booking". After "... in node" and "... in go", the subject "create a
@@ -231,7 +231,7 @@ def without_openers(text: str) -> str:
 
 
 def _subject(question: str) -> str:
-    """Return the subject in the first clause of `question` that has content words; empty without one."""
+    """Return the subject in the first clause of `question` with content words; empty if there is none."""
     prose = without_openers(extract_details(question).prose[:MAX_SUBJECT_SOURCE_CHARS])
     for clause in CLAUSE_END.split(prose):
         if content_stems(clause):
