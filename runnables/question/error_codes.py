@@ -1,6 +1,7 @@
 """Finds error codes in text: numbers and words that are the code, or the HTTP status, of an error.
 
-No function knows the documents, so a number counts as a code because of its form and the words next to it.
+The functions do not know the documents. They decide by the form of a number, and by the words next to it,
+whether it is a code.
 """
 
 import re
@@ -188,8 +189,8 @@ def without_timestamps(text: str) -> str:
 def named_error_code(text: str) -> str | None:
     """Return the first code that `text` names as an error, or None.
 
-    Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means.
-    Other codes may be years, amounts or ids.
+    Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means or
+    how to solve it. Other codes may be years, amounts or ids.
     """
     text = without_timestamps(text)
     for match in ERROR_CODE.finditer(text):

@@ -97,7 +97,7 @@ _ERROR_KIND = re.compile(
 """Matches a kind of error, such as `card_error` and `not_found`. `_` separates its words."""
 
 _PROBLEM_TYPE = re.compile(r"(?:https?|urn|about):")
-"""The type of an error in the format of RFC 9457, which is a URI."""
+"""Matches the start of the type of an error in the format of RFC 9457, which is a URI."""
 
 _RESPONSE_KEYS = {*_CODE_KEYS, *_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
 
@@ -141,7 +141,7 @@ def details_of(question: Question) -> ExtractedDetails:
 
 
 def single_letter_terms(text: str) -> list[str]:
-    """Return the terms in `text` that are a letter, a sign and a number, such as `T+1` and `T-2`."""
+    """Return the terms in `text` such as `T+1`: a letter, one of `+`, `-` and `/`, and a number."""
     return _SINGLE_LETTER_TERM.findall(text)
 
 
@@ -218,9 +218,9 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 def _is_response(fields: JsonObject) -> bool:
     """Return whether pasted JSON is a response.
 
-    It is a response if its keys are typical of one, if it contains an error object, or if it contains a
-    message together with the status or type of an error. Requests may have the keys `type`, `title`,
-    `status` and `message` as well, so these keys alone say nothing.
+    It is a response if its keys are typical of a response, if it contains an error object, or if it
+    contains a message together with the status or type of an error. The keys `type`, `title`, `status` and
+    `message` alone are not enough, because requests may have them as well.
     """
     keys = fields.keys()
     if keys and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)):
@@ -250,7 +250,10 @@ def _inner_error(fields: JsonObject) -> JsonObject | None:
 
 
 def _states_error(fields: JsonObject) -> bool:
-    """Return whether the status or type is that of an error, such as 409 or `card_error`."""
+    """Return whether the status or type is that of an error, such as 409 or `card_error`.
+
+    In an object with a title or a detail, a type that is a URI also states an error.
+    """
     statuses = _texts(fields, _STATUS_KEYS).values()
     if any(map(_HTTP_ERROR.fullmatch, statuses)):
         return True
@@ -325,9 +328,12 @@ def _is_sentence(message: str) -> bool:
     return len(split_words(message)) > 1 and message.lower() not in _STATUS_PHRASES
 
 
-def _code_in(body: JsonObject) -> str | None:
-    """Return the first error code in an object whose keys do not show that it is a response."""
-    values = (str(value) for key, value in body.items() if _CODE_KEY.search(plain_key(key)))
+def _code_in(parameters: JsonObject) -> str | None:
+    """Return the first error code in `parameters` under a key such as `delivery_error_code`.
+
+    The parameters include pasted JSON whose keys do not show that it is a response.
+    """
+    values = (str(value) for key, value in parameters.items() if _CODE_KEY.search(plain_key(key)))
     return next((value for value in values if ERROR_CODE.fullmatch(value)), None)
 
 

@@ -123,8 +123,8 @@ _PATH = re.compile(r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+", re.ASCII)
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
 
-    A question that asks where a named value comes from asks what an API returns, not how to call those APIs
-    that need the value: "how do I get an access token".
+    A question such as "how do I get an access token" asks where a named value comes from. It asks what an
+    API returns, not how to call the APIs that need the value.
 
     In "which fields does it return", "fields" does not ask about the parameters of a request. In "returns
     40014" and "which errors does it return", "return" does not ask about the fields of a response.
@@ -137,7 +137,10 @@ def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozens
 
 @lru_cache(maxsize=1_000)
 def _needs_in(text: str) -> frozenset[Need]:
-    """Return the needs that a question's words show. Cached, because several pipeline steps call it."""
+    """Return the needs that the words of a question show.
+
+    Cached, because several pipeline steps analyse the same question.
+    """
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):

@@ -1,6 +1,6 @@
 """Analysis of a question before retrieval: its parts, its identifiers, and equivalents of its terms.
 
-Identifiers are error codes, paths, field names, dotted names, header names and enum values.
+`extract_identifiers` explains what an identifier is.
 """
 
 import re
@@ -197,7 +197,10 @@ class Lexicon:
         self._languages = languages
 
     def equivalents(self, text: str) -> list[str]:
-        """Return the terms that do not occur in `text`, but are equivalent to a term that does."""
+        """Return the synonyms and translations of the terms in `text`.
+
+        Synonyms that occur in `text` are left out.
+        """
         translations = (term for _, terms in self._translations(text) for term in terms)
         return list(dict.fromkeys([*self._synonyms.equivalents(text), *translations]))
 
@@ -280,9 +283,9 @@ def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
     Identifiers are error codes, paths, flags such as `--draft`, telephone numbers, and names with `_`, `.`,
-    `-` or an inner capital. In a question about errors, short numbers such as 404 and -1 are codes. Numbers
-    are also codes if they are hexadecimal, negative or after the name of a code, but not in dates and
-    times. A plain word can be an identifier, such as `sign` in "what is sign?".
+    `-` or an inner capital. Short numbers such as 404 and -1 are codes in a question about errors. In other
+    questions, they are codes if they are hexadecimal or negative, or follow the name of a code. Numbers in
+    dates and times are not codes. A plain word can be an identifier, such as `sign` in "what is sign?".
     """
     text = without_timestamps(_URL_OR_EMAIL.sub(" ", question))
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -301,10 +304,10 @@ def extract_identifiers(question: str) -> list[str]:
 
 
 def specific_identifiers(question: str) -> list[str]:
-    """Return the identifiers in `question` that contain `_`, `.`, `/` or start with `--` or `@`.
+    """Return the identifiers in `question` that contain `_`, `.` or `/`, or start with `--` or `@`.
 
-    Hexadecimal numbers and telephone numbers are also returned and, if the question is about errors, other
-    numbers.
+    Hexadecimal numbers and telephone numbers are also returned. If the question is about errors, all other
+    numbers among the identifiers are returned as well.
     """
     about_errors = _is_about_errors(question)
     names = [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
@@ -331,7 +334,7 @@ def asks_about_code(question: str) -> bool:
 
 
 def numeric_codes(question: str) -> list[str]:
-    """Return the numbers in `question` that may be codes: after the name of a code, or negative.
+    """Return the numbers in `question` that follow the name of a code, or are negative.
 
     A number after the name of a code is also returned in hexadecimal, which documents may use: `0x05` for
     `rc=5`.

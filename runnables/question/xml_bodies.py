@@ -11,7 +11,7 @@ from xml.parsers import expat
 from pydantic import JsonValue
 
 MAX_DEPTH = 50
-"""Maximum number of elements within each other. A document that is nested deeper is not read."""
+"""Maximum nesting depth of elements. A document that is nested deeper is not read."""
 
 MAX_DOCUMENTS = 5
 """Maximum number of places in a question that are parsed as the start of an XML document.
@@ -81,9 +81,9 @@ class _Reader:
 def replace_xml(text: str) -> str:
     """Return `text` with up to `MAX_DOCUMENTS` XML documents replaced by JSON objects.
 
-    The root of such a document contains other elements. The JSON has no attributes, no name of the root,
-    and only the last of several elements with the same name. HTML, and documents that are incomplete or
-    have a document type, stay as they are.
+    Only a document whose root contains other elements is replaced. The JSON object leaves out attributes
+    and the name of the root. Of several elements with the same name, it has only the last one. HTML, and
+    documents that are incomplete or have a document type, stay as they are.
     """
     position = 0
     for _ in range(MAX_DOCUMENTS):
