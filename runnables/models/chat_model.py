@@ -166,8 +166,9 @@ class ChatModel:
 
         If `runnable` is given, such as a client bound to tools, it is called instead of the plain client.
         `on_text` receives the text while it is streamed; a text that is shorter than the previous one
-        belongs to another attempt. If `is_proven` is false, the output mode of `runnable` has not worked
-        yet; a status in MODE_ERRORS then means that the provider refuses the mode. Raises ModelError.
+        belongs to another attempt. `is_proven` is false if the output mode of `runnable` has not worked
+        yet, and another mode can be tried; a status in MODE_ERRORS then means that the provider refuses the
+        mode. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -200,10 +201,10 @@ class ChatModel:
         )
 
     def _learn_window(self, window: int) -> None:
-        """Use the size of the context window that the provider states in an error, in tokens.
+        """Use the size of the context window, in tokens, that the provider states in an error.
 
-        If it is not smaller than assumed, the prompt was longer than estimated, so `token_correction` is
-        raised.
+        If the window is not smaller than assumed, the prompt was longer than estimated, so
+        `token_correction` is raised.
         """
         if window < self.window:
             self.window = window
@@ -263,7 +264,7 @@ class ChatModel:
         while True:
             if not self.has_system_role:
                 call = replace(call, messages=_merge_system_message(call.messages))
-            sent = self.client.model_copy()  # other calls may change the client meanwhile
+            sent = self.client.model_copy()  # concurrent calls may change the options of the client
             try:
                 reply = await call.send()
             except Exception as error:
@@ -281,7 +282,7 @@ class ChatModel:
     ) -> bool:
         """Drop the option that the provider refuses, and return whether the request should be repeated.
 
-        `messages` and `sent`, a copy of the client, are those of the refused request.
+        `messages` are those of the refused request; `sent` is a copy of the client with its options.
         """
         status, message = getattr(error, "status_code", None), str(error)
         is_refusal = status in (400, 422)
@@ -336,7 +337,7 @@ _NOT_COUNTED = (ModelBusy, ModelNotCalled, asyncio.CancelledError)
 class ModelCircuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
     """A circuit breaker that ignores cancelled calls, and calls for which there was no slot or no time.
 
-    The library would count both as successes.
+    The library would count a call without time as a failure, and the others as successes.
     """
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> bool:

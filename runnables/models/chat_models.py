@@ -82,6 +82,7 @@ def open_judge_model(
 
 
 def _open(settings: Settings, limiter: ConcurrencyLimiter, purpose: str) -> ChatModel:
+    """Open the model of `purpose`, such as "CHAT_FALLBACK", with the settings that begin with this word."""
     from langchain.chat_models import init_chat_model
 
     name = purpose.lower()
@@ -116,7 +117,7 @@ def _chat_model(
 class CustomModels:
     """A chat model and a reranker that a program passes as objects.
 
-    If one is None, the settings determine it.
+    If a field is None, the settings determine the model or the reranker.
     """
 
     chat: BaseChatModel | None = None

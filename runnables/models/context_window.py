@@ -100,7 +100,7 @@ _LIMIT_FIELDS = ("num_predict", "max_tokens")
 """Fields for the limit: `num_predict` of LangChain's Ollama client, `max_tokens` of its other clients."""
 
 _CUT = ("length", "max_tokens")
-"""Finish reasons that mean that a reply reached the limit."""
+"""Finish reasons of replies that the limit cut off."""
 
 
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
@@ -111,41 +111,41 @@ def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     window is full.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
-    limited: Any = client
+    untyped: Any = client  # the fields depend on the provider
     if getattr(client, "openai_api_base", None):
         # The client would send its own field as `max_completion_tokens`, which many servers ignore.
-        limit = limited.max_tokens or tokens
-        limited.extra_body = {"max_tokens": limit} | (limited.extra_body or {})
+        limit = untyped.max_tokens or tokens
+        untyped.extra_body = {"max_tokens": limit} | (untyped.extra_body or {})
         return
     name = _limit_field(client)
     if name and getattr(client, name) is None:
-        setattr(limited, name, tokens)
+        setattr(untyped, name, tokens)
 
 
 def lift_output_limit(client: BaseChatModel) -> bool:
     """Remove the limit on the length of replies, and return whether there was one."""
-    limited: Any = client
+    untyped: Any = client
     extra_body = dict(getattr(client, "extra_body", None) or {})
     if extra_body.pop("max_tokens", None) is not None:
-        limited.extra_body = extra_body
+        untyped.extra_body = extra_body
         return True
     name = _limit_field(client)
     if name is None or getattr(client, name) is None:
         return False
-    setattr(limited, name, None)
+    setattr(untyped, name, None)
     return True
 
 
 def lower_output_limit(client: BaseChatModel, window: int) -> None:
     """Lower the limit on the length of replies, if there is one, to the share of `window` for replies."""
-    limited: Any = client
+    untyped: Any = client
     tokens = int(reserved_output_tokens(window))
     extra_body = getattr(client, "extra_body", None) or {}
     name = _limit_field(client)
     if limit := extra_body.get("max_tokens"):
-        limited.extra_body = extra_body | {"max_tokens": min(limit, tokens)}
+        untyped.extra_body = extra_body | {"max_tokens": min(limit, tokens)}
     elif name and (limit := getattr(client, name)):
-        setattr(limited, name, min(limit, tokens))
+        setattr(untyped, name, min(limit, tokens))
 
 
 def finish_reason(reply: AIMessage) -> str | None:

@@ -169,7 +169,7 @@ def _encodable_value(value: object) -> Any:
 
 
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """Return `value`, or the only object inside it that has fields of the schema.
+    """Return `value`, or the only object in its values that has fields of the schema.
 
     For a schema with the field `ok`, `{"result": {"ok": true}}` becomes `{"ok": true}`. Raises
     _SchemaEchoed if `value` is a JSON Schema.

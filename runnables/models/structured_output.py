@@ -175,8 +175,8 @@ class StructuredOutputCall(Generic[T]):
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
         messages = [*prompt, AIMessage(quoted), *request]
         try:
-            text, _ = await self.reply(model, messages, config, on_text)
-            value, method = await self._parse(model, text, "re-ask", config)
+            second_text, _ = await self.reply(model, messages, config, on_text)
+            value, method = await self._parse(model, second_text, "re-ask", config)
             return value, "cut" if method == "cut" else "re-ask"
         except (ModelError, UnreadableReply) as error:
             log.info("%s: no valid second reply: %s", self.step, type(error).__name__)

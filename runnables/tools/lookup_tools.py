@@ -41,7 +41,7 @@ MAX_HEADINGS = 40
 MAX_DOCUMENTS_OF_NAME = 2
 """Maximum number of documents that a name selects in `search` and `open`.
 
-Two, because versions of an API may share a name.
+The limit is two, because versions of an API may share a name.
 """
 
 MAX_SUGGESTED_HEADINGS = 20

@@ -46,7 +46,7 @@ TIME_SHARE = 0.6
 """Share of the remaining time that research may take; the answer needs the rest."""
 
 PROMPT_SHARE = 0.4
-"""Share of `ResearchAgent._token_budget` that the prompt may take; the results of tools need the rest."""
+"""Share of the agent's token budget that the prompt may take; the results of tools need the rest."""
 
 MAX_CALLS_PER_ROUND = 4
 """Maximum number of tool calls in one round; they run in parallel."""
@@ -96,7 +96,7 @@ async def _research_with_fallbacks(
     library: DocumentLibrary,
     config: RunnableConfig,
 ) -> tuple[CallJournal, DegradedReason | None]:
-    """Try the agents in order; return the last journal, and why the answer is degraded, or None.
+    """Try the agents in order; return the last journal, and the reason if the answer is degraded.
 
     If an agent fails before its first tool call, the next agent is tried, except after
     ToolCallsUnsupported and ModelTimeout.
