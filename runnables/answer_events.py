@@ -51,7 +51,7 @@ class StreamedAnswer:
 
 
 def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
-    """Yield the sources and steps of `answer`, or nothing if `streamed` already has exactly these steps."""
+    """Yield the sources and steps of `answer`; nothing if `streamed` has steps with the same texts."""
     if streamed.texts != answer.answer:
         yield Event("sources", CompleteSources(sources=answer.sources))
         for number, text in enumerate(answer.answer, 1):

@@ -62,7 +62,7 @@ class PipelineFactory:
 
         `embeddings` is None if dense retrieval is off. `models` is None if no chat model is configured; the
         answers then quote the documents. `limiter` limits concurrent model calls. If `reranker` is None,
-        the settings choose the reranker. Raises ConfigurationError if the configured reranker or web search
+        the settings determine it. Raises ConfigurationError if the configured reranker or web search
         cannot be used.
         """
         self._settings = settings

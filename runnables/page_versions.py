@@ -111,7 +111,7 @@ class PageVersions:
 
 
 NO_VERSIONS = PageVersions({}, {}, frozenset())
-"""No document exists in several versions."""
+"""Used if none of the retrieved pages exists in several versions."""
 
 
 def version_of(chunk: Chunk) -> str:
@@ -162,10 +162,10 @@ class VersionFinder:
     def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
         """Return the documents that may be other versions of the document of `chunk`.
 
-        These are in the same language, their ids end with the same part, and they have the same path or
-        page URL, apart from the version. If there are none, and the document describes an API and has a
-        version, these are the APIs in the same language with the same title and, apart from the version,
-        the same API path.
+        These documents are in the same language, their ids end with the same part, and they have the same
+        path or page URL, apart from the version. If there are none, and the document describes an API and
+        has a version, the result is the APIs in the same language with the same title and, apart from the
+        version, the same API path.
         """
         by_name, by_title = self._indexes()
 

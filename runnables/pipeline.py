@@ -13,7 +13,7 @@ brackets depend on the question, on the settings or on the caller.
                                estimate that it may still be on topic, the reply says instead that the
                                documents do not cover it, and names the nearest pages. Only `ground` runs
                                after this reply.
-      [expand-query]           searches for the terms in which the model worded the question
+      [expand-query]           searches for the terms that the model wrote for the question
       boost-named-api          selects between versions of a page, then moves the chunks of the API that the
                                question names to the top
       [research]               in mode `tools`: a chat model looks up further chunks
@@ -133,8 +133,8 @@ async def _answer_off_topic(
 ) -> Answer:
     """Return the reply to an off-topic question.
 
-    A question that may be on topic gets the reply that the documents do not cover it, with the nearest
-    pages. A question is refused only if its probability of being on topic is below `CLEARLY_OFF_TOPIC`.
+    The question is refused if its probability of being on topic is below `CLEARLY_OFF_TOPIC`. Otherwise,
+    the reply says that the documents do not cover it, and names the nearest pages.
     """
     if (state["classification"].on_topic or 0.0) < CLEARLY_OFF_TOPIC:
         return await steps.refuse(state, config)

@@ -59,7 +59,7 @@ class PipelineState(TypedDict):
     classification: Classification
     """What the question is about. Set by `structured-question`."""
     retrieved: list[RetrievedChunk]
-    """The `k` best chunks, best first. Set by `retrieve`, extended by `expand-query`."""
+    """The `k` best chunks, best first. Set by `retrieve`; `expand-query` merges in further results."""
     further: list[RetrievedChunk]
     """The next best chunks. A model may read them, and a quote may come from them. Set with `retrieved`."""
     chunks: NotRequired[list[RetrievedChunk]]
