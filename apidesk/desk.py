@@ -100,6 +100,7 @@ class Apidesk:
             sessions = SessionStore(self._answer_service.engine, self._settings)
             stack.push_async_callback(asyncio.to_thread, sessions.close)
             self._answerer = SessionAnswerer(self._answer_service, sessions)
+            # With a new runner, the objects of an earlier block stay closed.
             self._runner = EventLoopRunner()
             self._runner.attach()
             stack.callback(self._runner.detach)

@@ -204,7 +204,7 @@ class DocumentRetriever(BaseRetriever):
     """Retrieves chunks with the step `retrieve` of the pipeline. A configured reranker reorders them.
 
     Short chunks are extended with the text before and after them in their document. `k` and `filters` can
-    also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document include its
+    also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document includes its
     `page_url`, `title`, `section` and `score`. The methods raise ApideskError, in particular QuestionError
     for an invalid query or option, and RuntimeError outside `with apidesk.open()`.
     """

@@ -147,7 +147,7 @@ class PageFolderConfig(PageSourceConfig):
 
     path: Path
     file_name: Pattern | None = None
-    """Searched for in the file name without suffix; named groups become values.
+    """A pattern to search for in the file name without suffix; its named groups become values.
 
     Files whose names do not match are skipped.
     """
@@ -168,9 +168,9 @@ class FilesSourceConfig(PageFolderConfig):
     suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx", ".csv", ".tsv"], ...] = ()
     """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
-    """Searched for in the first 10,000 characters of a text file.
+    """A pattern to search for in the first 10,000 characters of a text file.
 
-    Named groups become values, and the matched text is not part of the content.
+    Its named groups become values. The matched text is not part of the content.
     """
     section: LinePattern | None = None
     """Matches where a section of a text file starts. Named groups become values of the section.

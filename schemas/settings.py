@@ -179,7 +179,7 @@ class Settings(BaseSettings):
     """URL of a rerank server compatible with Jina, Cohere and vLLM, with or without `/rerank`."""
 
     rerank_model: str | None = None
-    """Model name, sent to the rerank server (optional if that has only one model) or passed to the
+    """Model name, sent to the rerank server (optional if the server has only one model) or passed to the
     compressor."""
 
     rerank_api_key: SecretStr | None = None
@@ -279,7 +279,7 @@ class Settings(BaseSettings):
     one embedding request to an OpenAI-compatible server."""
 
     max_concurrency: int = Field(default=32, ge=1, le=10_000)
-    """Maximum concurrent questions that a model answers, and maximum concurrent chat model calls, per
+    """Maximum number of questions that models answer concurrently, and of concurrent chat model calls, per
     process."""
 
     queue_timeout: float = Field(default=5, ge=0)
