@@ -1,7 +1,7 @@
 """The chunks that could answer a question, with the segments that may be quoted.
 
-A candidate says what each of its segments has to do with the question: its relevance, and whether the
-question names it or the segment defines a code of the question.
+For each of its segments, a candidate says how relevant the segment is to the question, whether the question
+names it, and which error codes of the question it defines.
 """
 
 import re
@@ -36,7 +36,10 @@ The question then contains this code, such as an error log that the documents sh
 """
 
 MIN_LINE_SIMILARITY = 80
-"""Minimum similarity, 0 to 100, of a line of the question to the same line with another time or name."""
+"""Minimum similarity, 0 to 100, at which a line of the question repeats a line of code.
+
+The lines may differ in a time or a name.
+"""
 
 PARAMETER_WORDS = frozenset(
     ["paramet", "param", "argument", "field", "参数", "字段", "传", "传入", "填", "填写"]
@@ -47,7 +50,7 @@ They do not help to choose the row of a parameter.
 """
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
-"""What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
+"""Matches in identifiers such as `sku_id`, `skuId` and `--sku`, but not in words such as "Refund"."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +76,17 @@ class Candidate(RankedChunk):
 
     @cached_property
     def name_words(self) -> Set[str]:
-        """The words of the API's name if the question contains all of them, and those of its path.
+        """The words of the question that identify the API, and so do not help to choose a segment.
 
-        They identify the API, so they do not help to choose a segment.
+        These are the words of the API's name, if the question contains all of them, and the words of its
+        URL, if the question contains a path at which the API is.
         """
         name, url = self.chunk.api_name, self.chunk.api_url
         words = {stem(word) for word in split_words(name) if is_content_word(word)}
-        is_at = url and any(
+        has_path = url and any(
             "/" in path and is_at_path(url, path) for path in self.terms.identifiers
         )
-        in_path = self.terms.found_in(url) if is_at else frozenset[str]()
+        in_path = self.terms.found_in(url) if has_path else frozenset[str]()
         return in_path | words if words <= self.terms.weights.keys() else in_path
 
     @cached_property
@@ -125,13 +129,14 @@ class Candidate(RankedChunk):
     def repeats_question(self, index: int) -> bool:
         """Return whether the segment is code whose long lines are all in the question.
 
-        A line may have another time or name there. Unlike `pasted` code, a single line suffices, so the
-        code and what introduces it are quoted.
+        The question may have another time or name in a line. Unlike for `pasted`, a single line suffices.
+        Such code is quoted together with its introduction, unless it is also in `pasted`.
         """
-        segment, pasted = self.segments[index], self.terms.lines
+        segment, question_lines = self.segments[index], self.terms.lines
         lines = long_lines(segment.text) if segment.kind == "code" else frozenset()
         return bool(lines) and all(
-            any(fuzz.ratio(line, own) >= MIN_LINE_SIMILARITY for own in pasted) for line in lines
+            any(fuzz.ratio(line, other) >= MIN_LINE_SIMILARITY for other in question_lines)
+            for line in lines
         )
 
     def is_asked(self, index: int) -> bool:
@@ -156,15 +161,15 @@ class Candidate(RankedChunk):
         values = terms.identifiers | terms.values | member_names(self.chunk, terms.identifiers)
         words = terms.weights.keys() - self.name_words
 
-        def asked(segment: Segment) -> Set[str]:
-            if segment.is_alternative:  # its fields, in the next rows, are asked for
+        def asked_names(segment: Segment) -> Set[str]:
+            if segment.is_alternative:  # a question asks for its fields, which are in the next rows
                 return set()
             names, name = segment.names.keys() & values, segment.name.lower()
             stems = set(map(stem, split_words(name))) if name in segment.names else None
             is_word = stems is not None and stems <= words and not stems <= terms.flag_words
             return names | {name} if is_word else names
 
-        return list(map(asked, self.segments))
+        return list(map(asked_names, self.segments))
 
     def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is not an ordinary word."""
@@ -212,10 +217,12 @@ class Candidate(RankedChunk):
     def stands_alone(self, index: int) -> bool:
         """Return whether a row, a list item or a part of long code is complete without its neighbours.
 
-        This holds for each part of long code, such as a setting or a function. It holds for a row that
-        defines a code, explains a term, has a name that is a phrase of the question, or has a cell that the
-        question asks about, and for a list item that defines a code, or explains a term or an identifier
-        that the question is about.
+        - Each part of long code is complete, such as a setting or a function.
+        - A row or a list item is complete if it defines a code or explains a term.
+        - A row is also complete if the question asks about one of its cells, or contains its name as a
+          phrase.
+        - A list item is also complete if the question names it, unless the question asks for a difference.
+          Its name must be an identifier, or the question must ask for a meaning.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
         if kind == "code":

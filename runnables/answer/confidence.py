@@ -29,10 +29,11 @@ MEDIUM = 0.45
 """Minimum probability for the confidence `medium`."""
 
 MIN_PROBABILITY_IF_DEFINED = 0.9
-"""Minimum probability of an answer that defines an error code, if the question names only it and its API.
+"""Minimum probability of an answer that defines an error code.
 
-It is chosen, not measured. It does not apply to an HTTP status of an API that the question does not name,
-because other APIs return the same status for other reasons.
+It applies if the question names only the code and its API. It does not apply to an HTTP status of an API
+that the question does not name, because other APIs return the same status for other reasons. The value is
+chosen, not measured.
 """
 
 MAX_PROBABILITY_IF_MISSING = 0.4
@@ -44,9 +45,9 @@ It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 MAX_PROBABILITY_IF_UNCLEAR = 0.8
 """Maximum probability of an answer that probably does not say what the developer wants to know.
 
-It quotes only code that the question contains, fields of which any may be missing, or what an HTTP status
-means for one of several APIs although the question names no path. The value is chosen, not measured. It is
-below `HIGH`.
+Such an answer quotes only code that the question contains, or lists the fields that a pasted request may
+lack, or says what an HTTP status means for one of several APIs although the question names no path. The
+value is chosen, not measured. It is below `HIGH`.
 """
 
 NOT_COVERED = 0.01
@@ -95,21 +96,25 @@ class Quotes:
     ranked: Sequence[Sequence[RankedPassage]]
     """All passages for each part of the question, best first."""
     asks_for_missing: bool = False
-    """Whether the question asks what a pasted request lacks, which quotes answer only with candidates."""
+    """Whether the question asks what a pasted request lacks, or what is wrong with it.
+
+    Quotes can only list the fields that may be missing.
+    """
 
 
 def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> float:
     """Return the probability that `quotes` answer the question, 0 to 1.
 
     `missing_identifiers` are the identifiers of the question that no document contains. They limit the
-    probability to `MAX_PROBABILITY_IF_MISSING`, or to 0 if the question is only about them. It is about
-    more than them if a quoted page, which is not that of a single API, states an error number of it.
+    probability to `MAX_PROBABILITY_IF_MISSING`, or to 0 if the question is only about them. A question is
+    about more if it has other words, or if a quote states one of its error numbers (see
+    `_states_error_number`).
     """
     if not quotes.passages:
         return 0.0
     terms, probability = quotes.terms, answer_probability(answer_features(quotes))
     if missing_identifiers:
-        has_others = terms.has_other_words(missing_identifiers) or _state_number(quotes)
+        has_others = terms.has_other_words(missing_identifiers) or _states_error_number(quotes)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     if quotes.asks_for_missing or all(passage.is_only_pasted for passage in quotes.passages):
         return min(probability, MAX_PROBABILITY_IF_UNCLEAR)
@@ -125,10 +130,10 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     return probability
 
 
-def _state_number(quotes: Quotes) -> bool:
-    """Return whether a quoted page states an error number of the question, such as the status 503.
+def _states_error_number(quotes: Quotes) -> bool:
+    """Return whether a quoted passage states an error number of the question, such as the status 503.
 
-    The page of a single API does not count: it may say what the status of another API means.
+    Passages about a single API do not count, because the question may be about another API.
     """
     numbers = {name for name in quotes.terms.identifiers if name.isdecimal()}
     return any(
@@ -139,7 +144,7 @@ def _state_number(quotes: Quotes) -> bool:
 
 
 def _is_ambiguous(quotes: Quotes) -> bool:
-    """Return whether the quotes say only what an HTTP status means for an API, and others define it too."""
+    """Return whether the quotes say only what an HTTP status means for an API, and more APIs define it."""
     passages = [passage for ranked in quotes.ranked for passage in ranked if passage.codes]
     apis = {each.chunk.document_key for each in passages if _defines_status_of_api(each)}
     defines = (passage.codes and _defines_status_of_api(passage) for passage in quotes.passages)
@@ -156,9 +161,10 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
 
     - `first`: the probability that the best passage is right; if the question has several parts, each part
       has a best passage, and the smallest of their probabilities counts
-    - `share`: the weighted share of the question's words that the passages contain; without words, 1 if the
-      passages or their headings contain an identifier of the question
-    - `found`: the logarithm of 1 plus the number of the question's words and identifiers in the passages
+    - `share`: the weighted share of the question's words that the passages or their headings contain; if
+      the question has no words, 1 if they contain an identifier of the question, otherwise 0
+    - `found`: the logarithm of 1 plus the number of the question's words in the passages or their headings,
+      plus the number of its identifiers in the passages
     """
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))

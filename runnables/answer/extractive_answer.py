@@ -128,7 +128,7 @@ def find_quotes(
     This function blocks: call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
-    # If the question is only a pasted response, its error codes count, not the words of its message.
+    # If the question is only a pasted response, only its error codes count, not the words of its message.
     codes = (
         "" if details.prose else " ".join(error_codes(details.text)) or code_in_response(details)
     )
@@ -141,7 +141,8 @@ def find_quotes(
         ]
     best = _best_chunks(state, details)
     compared = {chunk.document_key for chunk in state["compared"]}
-    if compared and asks_for_methods(details):  # fields do not answer it
+    if compared and asks_for_methods(details):
+        # These chunks are addresses and prose. Tables of fields do not answer a question about methods.
         best = [chunk for chunk in best if chunk in state["compared"]] or best
     ranked = []
     for part, part_terms in parts:
@@ -173,8 +174,10 @@ def _complete(
 ) -> list[RankedPassage]:
     """Return the chosen passages as they are quoted.
 
-    Text follows code that the question contains, missing fields replace those of a pasted request, and
-    repeated passages and bare announcements are left out.
+    - Code that the question contains is followed by the text that explains it.
+    - If the question asks what a pasted request lacks, or what is wrong with it, missing fields are quoted
+      (see `with_missing_fields`).
+    - Repeated segments are left out, and so are passages that consist of bare announcements, unless all do.
     """
     language = state["question"].language
     quoted = [
@@ -184,9 +187,9 @@ def _complete(
     ]
     details = details_of(state["question"])
     if sent := sent_fields(details):
-        is_wrong = not asks_for_missing(details)
+        asks_what_is_wrong = not asks_for_missing(details)
         quoted = [
-            with_missing_fields(passage, terms, sent, language, only_required=is_wrong)
+            with_missing_fields(passage, terms, sent, language, only_required=asks_what_is_wrong)
             for passage in quoted
         ]
     passages = list(_without_repeats(quoted))
@@ -205,10 +208,10 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
 
 
 def _best_chunks(state: PipelineState, details: ExtractedDetails) -> Sequence[Chunk]:
-    """Return the best chunks, and the next chunk that defines an error code of the question.
+    """Return the best chunks, followed by the next chunk that defines an error code of the question.
 
-    The next chunk is only added if none of the best ones defines a code. The many chunks of a named API
-    come first, so they may hide the table of the platform's error codes.
+    This chunk is added only if none of the best chunks defines a code. The many chunks of a named API come
+    first, and may displace the table of the platform's error codes.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)]
     best, others = chunks[:MAX_COMPARED_CHUNKS], chunks[MAX_COMPARED_CHUNKS:]
@@ -340,13 +343,15 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
-    best passage comes first. If the question is about an error and another passage defines its code, only
-    this definition is added. It comes first if the best passage does not contain the code, unless the code
-    is an HTTP status. A best passage about a different code is left out. If the question compares
-    things, the best passages about the other things follow (see `_other_sides`), and those about deprecated
-    things come last. `compared` are the documents of the APIs that it compares. Further passages must
-    be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
+    - If the best passage defines an error code, `_choose_definitions` chooses the passages.
+    - If the question is about an error and another passage defines its code, the result is the best passage
+      and this definition, with a text that mentions the code if it is an HTTP status (see
+      `_mentions_of_status`). The definition comes first if the best passage does not contain the code,
+      unless the code is an HTTP status. A best passage about a different code is left out.
+    - Otherwise, the best passage comes first. If the question compares things, the best passages about the
+      other things follow (see `_other_sides`), and those about deprecated things come last. `compared` are
+      the documents of the APIs that it compares. Further passages must be almost as relevant as the best
+      one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)
@@ -367,16 +372,16 @@ def _choose_passages(
     if compared or "difference" in terms.needs:
         chosen = [best, *_other_sides(best, others, compared)]
         chosen.sort(key=lambda passage: is_deprecated(passage.chunk))
-    left = MAX_QUOTED_CHARS // part_count - sum(len(passage.text) for passage in chosen)
+    chars_left = MAX_QUOTED_CHARS // part_count - sum(len(passage.text) for passage in chosen)
     for passage in others:
         if len(chosen) >= MAX_PASSAGES:
             break
         is_near = best.relevance - passage.relevance <= MAX_RELEVANCE_GAP
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
         is_asked = not passage.features["unasked"] and passage.mentions_code >= best.mentions_code
-        if is_asked and is_near and is_new and len(passage.text) <= left:
+        if is_asked and is_near and is_new and len(passage.text) <= chars_left:
             chosen.append(passage)
-            left -= len(passage.text)
+            chars_left -= len(passage.text)
     return chosen
 
 
@@ -387,8 +392,8 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 
     If only pages of APIs define the code, the APIs may define it differently, so several definitions are
     returned. If a page about the whole platform defines it too, the definition of an API is added only if
-    it is much longer, for example because it contains the remedy. A text of the first document that
-    mentions a code which is only an HTTP status comes first, because it may say when the API returns it.
+    it is much longer, for example because it contains the remedy. If the code is an HTTP status, a text of
+    the same API that mentions the status comes first, because it may say when the API returns it.
     """
     chosen: list[RankedPassage] = []
     has_name = any("_" in code or "." in code for passage in ranked for code in passage.codes)
@@ -414,9 +419,10 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 def _mentions_of_status(
     definition: RankedPassage, ranked: Iterable[RankedPassage]
 ) -> list[RankedPassage]:
-    """Return the best passage of text that mentions the HTTP status that `definition` defines, if any.
+    """Return the best passage in the document of the same API that mentions the status of `definition`.
 
-    The passage is from the document of the same API.
+    The result is empty if there is no such text, or if `definition` does not define an HTTP status of an
+    API.
     """
     chunk, codes = definition.chunk, sorted(definition.codes)
     if not chunk.api_url or not all(map(is_http_status, codes)):
@@ -483,7 +489,7 @@ def _content(chunk: Chunk, segment: Segment) -> tuple[object, object]:
 
 
 def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[RetrievedChunk]:
-    """Return the quoted chunks in the order of `steps`, so that citations start at 1, then all others."""
+    """Return the quoted chunks in the order of `steps`, so that citations start at 1, then the others."""
     scores = {retrieved.chunk.id: retrieved.score for retrieved in _candidate_chunks(state)}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]

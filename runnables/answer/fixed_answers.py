@@ -63,7 +63,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunctio
 
 
 def build_decline(platform_info: PlatformInfo) -> StateFunction:
-    """Return the function that drafts the answer to a question that the documents do not answer."""
+    """Return the function that drafts the reply that the documents do not cover the question."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
         sentence = not_covered_sentence(platform_info, state["question"])
@@ -74,7 +74,7 @@ def build_decline(platform_info: PlatformInfo) -> StateFunction:
 
 
 def gap_opening(question: Question) -> str:
-    """Return the words that a step starts with if it names a part of the question that is not answered."""
+    """Return the first words of a step that names what the documents do not answer."""
     return str(load_quote_texts(question.language).gap())
 
 

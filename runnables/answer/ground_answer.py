@@ -65,7 +65,7 @@ def build_ground(
         check = grounder.check_quote if is_quote else grounder.check_step
         texts = draft.answer.answer[:MAX_STEPS]
         if list(map(str.strip, texts)) == [not_covered_sentence(platform_info, state["question"])]:
-            texts = []  # no citation must be inferred for this sentence, which the prompt gives
+            texts = []  # the prompt dictates this sentence, so no citation may be inferred for it
         checked = await _check_steps(check, texts)
         steps = [step for step in checked if step.text]
         if not is_quote:
@@ -130,7 +130,8 @@ def _empty_answer(
 ) -> Answer:
     """Return the answer without steps.
 
-    The model's greeting and its wording of the question are used only if they are free of claims.
+    The model's greeting and its wording of the question are used only if they are free of claims. If the
+    question was condensed (see `Question.original_text`), the model's wording is not used at all.
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
@@ -159,7 +160,7 @@ def _empty_answer(
 
 
 def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformInfo) -> Answer:
-    """Return an answer that says that the documents do not answer the question, with the nearest pages.
+    """Return `answer` with the statement that the documents do not answer the question, and nearest pages.
 
     If identifiers in the question occur in no document, the answer says this instead, and names similar
     identifiers.

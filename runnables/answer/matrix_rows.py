@@ -34,7 +34,7 @@ class MatrixRow(NamedTuple):
     name_weight: float
     """The weight of the words in the row's name."""
     states_quantity: bool
-    """Whether the cell states a quantity that the question asks for, such as a number or a price."""
+    """Whether such a cell states a quantity that the question asks for, such as a number or a price."""
 
 
 def matrix_rows(terms: QueryTerms, segments: Sequence[Segment]) -> Mapping[int, MatrixRow]:
@@ -59,7 +59,7 @@ def matrix_rows(terms: QueryTerms, segments: Sequence[Segment]) -> Mapping[int, 
 
 
 def _matrix_row(terms: QueryTerms, segment: Segment) -> MatrixRow | None:
-    """Return the row of `segment`, a table row, or None if the question does not ask about a cell of it."""
+    """Return the row of `segment`, a table row, or None if the question asks about none of its cells."""
     of_name = _words_in(terms, segment.name)
     columns = [
         (words, cell)

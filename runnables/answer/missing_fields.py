@@ -1,6 +1,6 @@
 """Quotes the fields that a pasted request lacks, for questions such as "what is missing here?".
 
-For a question such as "what is wrong here?", only the required fields are quoted before the other rows.
+For a question such as "what is wrong here?", only the missing required fields are added to the quote.
 """
 
 import re
@@ -70,14 +70,16 @@ def with_missing_fields(
     *,
     only_required: bool = False,
 ) -> RankedPassage:
-    """Return the passage with the request fields that are not in `sent` instead of the fields that it has.
+    """Return a passage of request parameters with the missing fields instead of the fields that it has.
 
-    Required fields come first, then those that are required under a condition. Of all others, and if the
-    passage would be too long, those with words of the question are preferred. Path parameters are left out,
-    because their values are in the pasted URL, and so are the fields of objects that are missing
-    themselves. Labels such as "required" are in `language`. Without any other field, and for other
-    sections, the passage is returned unchanged. With `only_required`, the required fields come before the
-    fields that the passage has.
+    Missing fields are those that are not in `sent`, except path parameters, whose values are in the pasted
+    URL, and fields of objects that are missing themselves. Required fields come first, then those that are
+    required under a condition, then all others. Within each of these groups, fields with words of the
+    question come first. Fields are dropped at the end if the passage would exceed `MAX_CHARS`.
+
+    With `only_required`, the missing required fields come before the fields that the passage has. If no
+    field is missing, or if the passage is from another section, it is returned unchanged. Labels such as
+    "required" are in `language`.
     """
     chunk = passage.chunk
     if chunk.kind != "request_parameters":

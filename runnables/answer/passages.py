@@ -83,11 +83,11 @@ class RankedPassage:
     relevance: float
     """The weighted sum of the features, less `RankedChunk.penalty`."""
     ends_with_pasted: bool = False
-    """Whether it ends with code that the question contains."""
+    """Whether the passage ends with code that the question contains."""
 
     @property
     def is_only_pasted(self) -> bool:
-        """Whether it consists of code that the question contains."""
+        """Whether the passage consists of code that the question contains."""
         return self.ends_with_pasted and all(each.kind == "code" for each in self.segments)
 
     @cached_property
@@ -151,10 +151,10 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
     rows = [anchor, *(_further_rows(candidate, anchor) if is_row else ())]
     dropped = [index for index in rows if not add(index)]
     if len(dropped) == 1 and len(segments[dropped[0]].text) <= MAX_CHARS // 3:
-        # Not counted: a single row is hardly longer than the mark of its absence.
+        # A single short row is kept and not counted, because a mark in its place would be hardly shorter.
         chosen[dropped[0]] = 0
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
-        chosen[before] = 0  # not counted: the segments after it are unclear without it
+        chosen[before] = 0  # not counted, because the segments after it are unclear without it
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
         left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
         if is_row:
@@ -213,7 +213,7 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
         pass  # the whole table is quoted
     elif candidate.is_named(anchor):
-        # If the names come from a pasted request, the named rows alone may not be the answer.
+        # The names may come from a pasted request, so rows that are not named may also be the answer.
         rows = [i for i in rows if candidate.is_named(i) or relevance[i] >= clear]
     elif relevance[anchor] >= clear:
         min_relevance = SIMILAR_SHARE * relevance[anchor]
@@ -274,7 +274,7 @@ def _passage(
     )
     if terms.is_only_identifiers:
         defined = row_codes if terms.is_bare else codes
-        # The calls that need a value do not say where it comes from.
+        # The need `returned` may ask where a value comes from, which request parameters do not say.
         may_define = chunk.kind != "request_parameters" or "returned" not in terms.needs
         is_named = may_define and any(map(candidate.is_named_identifier, indices))
         is_definition |= bool(defined) or is_named

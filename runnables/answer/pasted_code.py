@@ -1,7 +1,7 @@
-"""Recognises code of the documents that the question contains, and finds the text that explains it.
+"""Finds the text that explains code which a question contains.
 
-A developer pastes a line of a log. A page shows this line in a section "Example", and explains it in the
-sections after it, such as "Cause": these, not the line, are the answer.
+For example, a developer pastes a line of a log. A page shows this line in a section "Example", and explains
+it in the following sections, such as "Cause". The answer is in these sections.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def text_after_pasted_code(
 
 
 def _belongs_together(chunk: Chunk, following: Chunk) -> bool:
-    """Return whether two chunks of prose have the same section or, below the title, the same parent."""
+    """Return whether `following` is prose in the section of `chunk`, or below the same parent heading."""
     parent = chunk.section.rpartition(" > ")[0]
     is_sibling = bool(parent) and following.section.startswith(f"{parent} > ")
     return following.kind == "prose" and (is_sibling or following.section == chunk.section)
@@ -48,9 +48,9 @@ def _belongs_together(chunk: Chunk, following: Chunk) -> bool:
 
 def _first_segments(segments: Sequence[Segment]) -> Iterator[Segment]:
     """Yield the first segments that fit into the share of a chunk, at least one."""
-    left = MAX_CHARS // MAX_FOLLOWING_CHUNKS
+    chars_left = MAX_CHARS // MAX_FOLLOWING_CHUNKS
     for number, segment in enumerate(segments):
-        left -= len(segment.text)
-        if number and left < 0:
+        chars_left -= len(segment.text)
+        if number and chars_left < 0:
             return
         yield segment

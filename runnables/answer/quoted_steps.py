@@ -26,7 +26,7 @@ from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
 
 _FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
-"""The fence of code, with its indentation."""
+"""The fence of code, with the spaces and quote marks before it."""
 _ITEM_FENCE = re.compile(
     r"^(?P<marker>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<fence>`{3,}|~{3,})[^`\n]*$", re.MULTILINE
 )
@@ -35,7 +35,7 @@ _ITEM_FENCE = re.compile(
 _BLANK_END = re.compile(r"(?:\n[ \t>]*)+\Z")
 
 MIN_LISTED_ROWS = 3
-"""Minimum number of quoted parameters of a question that probably asks for all parameters."""
+"""Minimum number of quoted parameters at which a question probably asks for all parameters."""
 
 QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
@@ -145,7 +145,7 @@ class _Quoter:
 
 
 def _without_repeated_description(steps: list[QuotedStep]) -> list[QuotedStep]:
-    """Return `steps` without a description of the API that is its name or that another step contains."""
+    """Return `steps` without a description of the API that is its name or is contained in quoted prose."""
     prose = "\n".join(_as_line(text) for text, chunk in steps if chunk.kind == "prose")
 
     def is_repeated(text: str, chunk: Chunk) -> bool:
@@ -223,8 +223,8 @@ def _table(rows: Sequence[Segment]) -> str:
 def _names_of_rest(rows: Sequence[Segment]) -> str:
     """Return a line with the names of the parameters that are left out after `rows` of their table.
 
-    Parameters inside objects are not listed. The line is empty if no parameter is left out, or if so few
-    rows are quoted that they are probably those of the parameters that the question names.
+    Parameters inside objects are not listed. The result is empty if no parameter is left out, or if fewer
+    than `MIN_LISTED_ROWS` are quoted, which are probably the parameters that the question names.
     """
     quoted = {row.name for row in rows}
     rest = [f"`{name}`" for name in rows[0].table_names if name not in quoted and "." not in name]
@@ -251,7 +251,7 @@ def cut_text(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     cut = text[:max_chars]
-    if item_code := _open_code_in_item(cut):
+    if item_code := _close_code_in_item(cut):
         return item_code
     *_, (is_code, code) = split_code(cut)
     if is_code:
@@ -265,10 +265,10 @@ def cut_text(text: str, max_chars: int) -> str:
     return f"{kept}\n\n…" if kept.endswith(("```", "~~~")) else f"{kept} …"
 
 
-def _open_code_in_item(cut: str) -> str:
+def _close_code_in_item(cut: str) -> str:
     """Return `cut` with an ellipsis and a closing fence if it ends in code that begins a list item.
 
-    Otherwise, return an empty text. Such code begins on the line of the marker: "1. ```sh".
+    Such code begins on the line of the item's marker: "1. ```sh". For any other text, the result is empty.
     """
     *_, opening = [None, *_ITEM_FENCE.finditer(cut)]
     if opening is None or "\n" not in cut[opening.end() :]:
@@ -276,14 +276,15 @@ def _open_code_in_item(cut: str) -> str:
     fence, indent = opening["fence"], " " * len(opening["marker"])
     if re.search(rf"\n[ \t]*{fence}[ \t]*(?:\n|\Z)", cut[opening.end() :]):
         return ""
-    return f"{cut.rpartition(chr(10))[0]}\n{indent}…\n{indent}{fence}"
+    complete_lines = cut.rpartition("\n")[0]
+    return f"{complete_lines}\n{indent}…\n{indent}{fence}"
 
 
 def _cut_code(code: str) -> str:
     """Return the start of a code block, at least one line of code, with an ellipsis and a closing fence.
 
     The last line is left out, because it may be incomplete. Up to a quarter of the lines are left out, so
-    that the cut is before a blank line or the line that is indented least: there, a statement or a block
+    that the cut is before a blank line or the line that is indented least, where a statement or a block
     probably ends. If there is only one line of code, this line is cut.
     """
     fence = _FENCE.match(code)[0]  # type: ignore[index]

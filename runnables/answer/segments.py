@@ -78,19 +78,19 @@ class Segment:
     """Number of an item in a numbered list; 0 for other segments."""
     is_parameter: bool = False
     table_names: tuple[str, ...] = ()
-    """Names of the rows of the segment's table; empty for rows of error codes, and if it is not a row.
+    """Names of all rows of the segment's table; empty for rows of error codes and for other segments.
 
-    If fewer rows are quoted, the quote shows that rows are left out. A quoted error code needs no other
-    rows.
+    If fewer rows are quoted, the quote shows that rows are left out. This is not needed for error codes,
+    because each is complete without the other rows.
     """
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """The names that the segment may define, in lower case, each with its column's title.
 
-        The first is `name` without its quotation marks. Further ones are the flags in it, such as `-f`, the
-        last part of a nested parameter (`id` for `items[].id`) and, in a table, the codes in the row (see
-        `named_codes`).
+        The first is `name` without its quotation marks. Further ones are `name` without `[]`, the last part
+        of a nested parameter (`id` for `items[].id`), the flags in `name`, such as `-f`, and the codes in a
+        table row (see `named_codes`).
         """
         titles = [title for title, _ in self.cells] or [""]
         codes = named_codes(titles, [plain_text(cell) for _, cell in self.cells])
@@ -258,11 +258,11 @@ def _quoted_row(
         name = name.replace("`", "")  # around a placeholder; here, the whole name is code
         original = user_text(context.language).api_document
         is_required = {original.yes: True, original.no: False}.get(required)
-        answer = {True: labels.yes, False: labels.no, None: required}[is_required]
+        requirement = {True: labels.yes, False: labels.no, None: required}[is_required]
         whole = f"{description} {templates.sample(example)}".strip() if example else description
         stated = required if is_required is None else is_required
         text = str(templates.parameter(name, type_, stated, description, example))
-        values = (f"`{name}`", type_, answer, whole)
+        values = (f"`{name}`", type_, requirement, whole)
         return text, tuple(zip(labels.parameter_columns, values, strict=False))
     pairs = tuple(zip(header, cells, strict=False))
     others = [(title, cell) for title, cell in pairs[1:] if cell]
@@ -273,7 +273,7 @@ def _quoted_row(
 def _with_locations(
     context: _RowContext, header: list[str], rows: list[list[str]]
 ) -> list[list[str]]:
-    """Return `rows`, with the location in the description of each parameter that shares its name.
+    """Return `rows`, with the location added to the description of each parameter with an ambiguous name.
 
     For example, a request may have a `name` in its path and another `name` in its body.
     """
@@ -331,7 +331,7 @@ def quotable_markdown(text: str) -> str:
     """Return `text` without images, HTML tags, blank lines, and links that are not `http(s)://` URLs.
 
     Code, emphasis and the labels of removed links are kept. A placeholder such as `<token>` becomes a code
-    span, because it would be hidden like a tag.
+    span, because a browser would hide it like a tag.
     """
     parts = (
         part
@@ -355,7 +355,7 @@ def _without_markup(text: str) -> str:
 
 
 def _quoted_tag(match: re.Match[str]) -> str:
-    """Return the word before a tag, which is removed; a placeholder becomes a code span with that word.
+    """Return the word before a tag or, if the tag is a placeholder, a code span with the word and the tag.
 
     A placeholder such as `<token>`, or `<string>` in `array<string>`, is not HTML, has no attributes and is
     not closed.

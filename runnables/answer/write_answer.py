@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 _JSON_START = re.compile(r"(?:```[\w-]*\s*)?\{")
 """The start of a reply that is a JSON object, possibly in a code fence."""
 
-_STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
+_LIST_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
 
 def build_write_answer(
@@ -267,7 +267,7 @@ def _answer_from_text(text: str) -> AnswerDraft | None:
 def _draft_from_text(text: str, model: ChatModel, is_cut: bool) -> Draft:
     """Return a draft from JSON or, with one step per line, from plain text.
 
-    Raises ModelOutputInvalid if `text` is empty or invalid JSON.
+    Raises ModelOutputInvalid if `text` is empty, or is invalid JSON that contains an answer.
     """
     text = strip_thinking(text)
     if _JSON_START.match(text):
@@ -280,7 +280,7 @@ def _draft_from_text(text: str, model: ChatModel, is_cut: bool) -> Draft:
         else:
             return _draft(value, model, is_cut=is_cut or is_unfinished(text))
     lines = text[:MAX_TEXT_ANSWER_CHARS].splitlines()
-    steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
+    steps = [step for line in lines if (step := _LIST_MARKER.sub("", line).strip())]
     if not steps:
         raise ModelOutputInvalid(f"{model.role.setting}: the reply is empty")
     return _draft(AnswerDraft(answer=steps), model, is_cut=is_cut, is_text=True)
