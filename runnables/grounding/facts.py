@@ -126,9 +126,9 @@ class FactIndex:
                 self._fields.update(parts)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the mentioned name is indexed, or need not be.
+        """Return whether the mentioned name is indexed, or needs no source.
 
-        For example, numbers that are probably not error codes need not be indexed.
+        For example, a number that is probably not an error code needs no source.
         """
         match mention.kind:
             case "target":

@@ -60,7 +60,7 @@ class GroundedStep:
     has_supported_quantities: bool = True
     """Whether the cited chunks or the question contain each quantity in the text, such as "20 tokens".
 
-    It is false without citations.
+    It is false if a checked step has no citations. Quotes are not checked.
     """
     names_gap: bool = False
     """Whether the step only names what the documents do not answer. It then needs no citation."""

@@ -1,7 +1,7 @@
 """Rewrites the Markdown of an answer.
 
-The functions resolve citation marks (`[1]`, `[1-3]`), remove links that are not allowed, remove the
-sentences that contain given facts, and replace program code with spaces.
+The functions resolve, renumber and remove citation marks (`[1]`, `[1-3]`), remove links that are not
+allowed, remove the sentences that contain given facts, and replace program code with spaces.
 """
 
 import re
@@ -166,7 +166,7 @@ class LinkPolicy:
 
         `hosts` are the platform's own hosts; their subdomains count as well. An endpoint on one of the
         hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. The
-        URL of one of the hosts without a path is always allowed.
+        URL of one of the hosts is always allowed if it has neither a path nor a query.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -203,7 +203,10 @@ class LinkPolicy:
         return _AROUND_REMOVED.sub("", replaced), removed
 
     def _remove_definitions(self, text: str) -> tuple[str, int]:
-        """Return `text` without disallowed reference links, and their number. Their labels remain."""
+        """Return `text` without the definitions of disallowed reference links, and their number.
+
+        The label replaces each use of such a link.
+        """
         disallowed = [d for d in _DEFINITION.finditer(text) if not self.allows(d["url"])]
         for definition in disallowed:
             text = text.replace(definition[0], "")
@@ -260,9 +263,9 @@ def _split_punctuation(url: str) -> tuple[str, str]:
 
 
 def _normalise(url: str) -> str:
-    """Return `url` with scheme and host in lower case and without a trailing slash.
+    """Return `url` with scheme and host in lower case and without trailing slashes.
 
-    A URL without `://` is put in lower case as a whole.
+    A URL without `://` is converted to lower case as a whole.
     """
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")

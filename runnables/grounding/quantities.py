@@ -142,7 +142,7 @@ class Quantity:
     may_be_idiom: bool = False
     """Whether the number is written in words that may mean something else, such as `一` or `千万`."""
     other_values: tuple[str, ...] = ()
-    """Further numbers that it supports: those in a date or time of day; `20000` for `20k`."""
+    """Other numbers that the text also states: those in a date or time of day; `20000` for `20k`."""
 
 
 def extract_quantities(text: str) -> list[Quantity]:

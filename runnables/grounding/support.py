@@ -183,7 +183,7 @@ def _content_words(text: str) -> set[str]:
 def _identifiers(statement: str) -> set[str]:
     """Return the code spans and other identifiers of `statement`, in lower case.
 
-    Names with a hyphen count only in code spans, because `30-day` is none.
+    Names with a hyphen count only in code spans, because words such as "30-day" are not identifiers.
     """
     spans = (span.strip("` ") for span in _CODE_SPAN.findall(statement))
     names = (name for name in _IDENTIFIER.findall(statement) if "-" not in name)
