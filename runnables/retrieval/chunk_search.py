@@ -95,21 +95,24 @@ class ChunkSearch:
         """
 
         async def search(config: RunnableConfig) -> list[RetrievedChunk]:
-            filters, each = question.filters, self._search.search
-            found = [each(t, EVIDENCE_DEPTH, filters, config, terms_only=True) for t in terms]
-            return interleave(await asyncio.gather(*found))
+            filters, search_term = question.filters, self._search.search
+            searches = [
+                search_term(term, EVIDENCE_DEPTH, filters, config, terms_only=True)
+                for term in terms
+            ]
+            return interleave(await asyncio.gather(*searches))
 
         return await _traced("expand-query", "\n".join(terms), question.k, search, config)
 
     async def _retrieve(
         self, query: str, question: Question, depth: int, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        compared = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
-        deeper = question.model_copy(update={"k": max(compared, depth)})
+        compared_count = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
+        deeper = question.model_copy(update={"k": max(compared_count, depth)})
         chunks = await self._search_parts(query, deeper, config)
         if self._reranker is not None:
-            reranked = await self._reranker.rerank(query, chunks[:compared], config)
-            chunks = [*reranked, *chunks[compared:]]
+            reranked = await self._reranker.rerank(query, chunks[:compared_count], config)
+            chunks = [*reranked, *chunks[compared_count:]]
         chunks = diversify(chunks, deeper.k)
         if self._reranker is not None or depth:
             return chunks[: max(question.k, depth)]

@@ -104,7 +104,7 @@ _NOT_CLASSES = frozenset(
     {"body", "config", "data", "event", "json", "params", "payload", "req", "request"}
     | {"res", "resp", "response", "result"}
 )
-"""Names of variables before a dot that are no classes or modules of the documents."""
+"""Names before a dot that are variables of a program, not classes or modules of the documents."""
 
 _FILE_OR_HOST_ENDINGS = frozenset(
     {"cn", "com", "css", "html", "java", "js", "json", "md", "net", "org", "py", "xml", "yaml"}
@@ -142,7 +142,7 @@ def find_definitions(
 def missing_identifiers(
     collection: Collection, details: ExtractedDetails, filters: Filters
 ) -> list[str]:
-    """Return what a question mentions, but no document contains: error codes, paths, names and products.
+    """Return the error codes, paths, names and products that a question mentions and no document contains.
 
     The result is in lower case. A code, path or name counts as contained if it is in a chunk that `filters`
     allow.
@@ -295,9 +295,9 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
         return len(chunks) == SEARCH_DEPTH or any(
             has_flag(chunk.body, identifier) for chunk in chunks
         )
-    # Of a path with a parameter in braces, only the part after the brace or in it is indexed as a word.
-    is_word = not ("/" in identifier and "{" in identifier)
-    if not word or (is_word and collection.search_hits(word, 1, filters=filters)):
+    # Of a path with braces, `word` is only the last part, `id` for `/orders/{id}`. A hit proves nothing.
+    is_whole = not ("/" in identifier and "{" in identifier)
+    if not word or (is_whole and collection.search_hits(word, 1, filters=filters)):
         return True
     is_byte = identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE
     if is_byte and collection.search_hits(hexadecimal(identifier), 1, filters=filters):
@@ -371,7 +371,7 @@ def has_flag(text: str, flag: str) -> bool:
 
 
 def _strength(chunk: Chunk, identifier: str) -> int:
-    """Return the strength with which `chunk` defines `identifier`; 0 if it does not define it."""
+    """Return the strength with which `chunk` defines `identifier`; 0 if there is no definition."""
     heading = chunk.section.rpartition(" > ")[2]
     if (
         _names_api(chunk, identifier)

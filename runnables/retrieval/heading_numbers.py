@@ -70,7 +70,7 @@ def _may_be_heading(before: str, number: str, *, is_first: bool) -> bool:
 
 
 def documented_numbers(collection: Collection, question: str) -> list[str]:
-    """Return the numbers of `question` with which a heading begins. This function blocks."""
+    """Return the version and chapter numbers in `question` that begin a heading. This function blocks."""
     return [
         number
         for number in heading_numbers(question)

@@ -212,9 +212,9 @@ def _short_name(name: str) -> str:
 def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     """Return the chunks of the APIs at `path`, whatever their HTTP method.
 
-    An API whose URL equals the path, or a suffix of it, takes precedence over an API with placeholders.
-    An API whose last parameters the path lacks, such as `/orders/search/{term}` for `/orders/search`, takes
-    precedence if fewer segments of all others equal those of the path.
+    An API whose URL equals the path, or a suffix of it, takes precedence over APIs with placeholders. Among
+    the latter, the API with the most segments that equal those of the path takes precedence. It may have
+    further parameters at its end, such as `/orders/search/{term}` for `/orders/search`.
     """
     if chunks := collection.chunks_by_api(api_url_candidates(path), []):
         longest = max(len(chunk.api_url) for chunk in chunks)
@@ -222,8 +222,8 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
     segments = path.count("/")
 
-    def match(url: str) -> tuple[int, bool, int]:
-        """Return the number of equal segments, and further values by which equal numbers are compared.
+    def closeness(url: str) -> tuple[int, bool, int]:
+        """Return the number of equal segments, and two values by which equal numbers are compared.
 
         These are whether the path has all parameters, and the negated difference in the number of segments.
         """
@@ -231,17 +231,17 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
         whole = count_matching_segments(path, url), True, difference
         return max(whole, (count_segments_before_parameters(path, url), False, difference))
 
-    matches = {url: match(url) for url in urls}
+    matches = {url: closeness(url) for url in urls}
     best = max(matches.values(), default=(0, True, 0))
     found = [url for url, each in matches.items() if each == best] if best[0] else []
     return collection.chunks_by_api(found or _below_common_segments(collection, path), [])
 
 
 def _below_common_segments(collection: Collection, path: str) -> list[str]:
-    """Return the URLs that consist of `path` and segments with which all URLs of their source begin.
+    """Return the URLs that consist of a base path and `path`, such as `/hub/users` for `/users`.
 
-    These segments are the base path of a server, such as `/hub`: descriptions of the API, and so
-    developers, write `/users` for `/hub/users`.
+    A base path consists of segments with which all URLs of a source begin. Documents and developers often
+    omit it.
     """
     urls = defaultdict[str, set[str]](set)
     for entry in collection.catalogue():

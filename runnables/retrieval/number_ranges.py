@@ -1,4 +1,4 @@
-"""Finds the rows of tables whose name is a range of numbers that contains a number of the question.
+"""Finds the table rows that describe a range of numbers with a number of the question.
 
 Tables of error codes describe several codes in one row: `301000~301099`, `4900-4913`, `100 to 199`.
 """
@@ -21,7 +21,7 @@ _CODE = re.compile(r"-?\d{3,9}", re.ASCII)
 
 _RANGE = re.compile(r"(-?\d{3,9})\s?(?:[~～–—―-]|\.\.\.?|…|至|到|to)\s?(-?\d{3,9})", re.ASCII)
 _RANGE_IN_ROW = re.compile(r"\d{3}[`*\s\\]{0,3}(?:[~～–—―.…至到-]|to)", re.ASCII)
-"""What a row with a range contains. Most rows have no range, so their cells need not be read."""
+"""Matches in every row with a range. Most rows have no range, so their cells need not be read."""
 
 
 def is_number(identifier: str) -> bool:

@@ -94,7 +94,7 @@ class QueryTerms:
     equivalents: Mapping[str, Sequence[str]]
     """The equivalent terms of each stem that has any, stemmed and in lower case."""
     ngrams: Sequence[str]
-    """Overlapping sequences of two Chinese or three other characters; most of them match despite a typo."""
+    """Overlapping sequences of two Chinese or three other characters; a typo changes only a few of them."""
     names_in_prose: Sequence[str]
     """The identifiers in the question without pasted JSON and logs, in lower case."""
     identifiers: frozenset[str]
@@ -150,8 +150,8 @@ class QueryTerms:
         numbers = documented_numbers(collection, part or details.prose)
         ranges = [
             each
-            for code in dict.fromkeys([*names, *codes][:MAX_IDENTIFIERS])
-            for each in ranges_with(collection, code, NO_FILTERS)
+            for name in dict.fromkeys([*names, *codes][:MAX_IDENTIFIERS])
+            for each in ranges_with(collection, name, NO_FILTERS)
         ]
         identifiers = frozenset([*names, *codes, *parameters, *numbers, *ranges])
         weights = _without_remedy_words(_weights(text, numbers, collection), identifiers)

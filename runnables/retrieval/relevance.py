@@ -35,10 +35,11 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
 """The need that shows that a question asks for a section of this kind (see `runnables.question.needs`)."""
 
 DEPRECATED_PENALTY = 1.5
-"""What the relevance of a passage loses, in log-odds, if its document describes something deprecated.
+"""Reduction of the relevance of a passage, in log-odds, if its document describes something deprecated.
 
-It puts a document that is not deprecated first if both fit about equally. A question that names the
-deprecated API fits its document better by more than that. It is chosen, not measured.
+Of two documents that fit about equally, the one that is not deprecated then comes first. If a question
+names the deprecated API, its document still comes first, because the difference in relevance is larger. The
+value is chosen, not measured.
 """
 
 CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])

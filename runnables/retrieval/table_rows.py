@@ -66,7 +66,7 @@ def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
     Codes are the cells in columns of codes. If there is such a column, identifiers in capitals in a column
     of names are codes as well. Their title is that of the first column of codes.
 
-    The phrase of an HTTP status, such as "Conflict" in the row of 409, is no code.
+    The phrase of an HTTP status, such as "Conflict" in the row of 409, is not a code.
     """
     titles = [title for title in header if CODE_COLUMN.search(title)]
     if not titles:
