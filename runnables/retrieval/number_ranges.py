@@ -42,7 +42,8 @@ def ranges_in(body: str, number: str) -> list[str]:
     """
     if not is_number(number):
         return []
-    return list(dict.fromkeys(name for name in _ranges(body) if _contains(name, int(number))))
+    value = int(number)
+    return list(dict.fromkeys(name for name, low, high in _ranges(body) if low <= value <= high))
 
 
 def chunks_with_range(collection: Collection, number: str, filters: Filters) -> list[Chunk]:
@@ -73,12 +74,15 @@ def _likely_bounds(number: str) -> list[str]:
 
 
 @lru_cache(maxsize=1_000)
-def _ranges(body: str) -> tuple[str, ...]:
-    """Return the ranges in the tables of a chunk's body; cached, because many questions read it."""
+def _ranges(body: str) -> tuple[tuple[str, int, int], ...]:
+    """Return the ranges in the tables of a chunk's body, each as its text and its bounds.
+
+    Cached, because many questions read the same tables.
+    """
     return tuple(_read_ranges(body)) if _RANGE_IN_ROW.search(body) else ()
 
 
-def _read_ranges(body: str) -> Iterator[str]:
+def _read_ranges(body: str) -> Iterator[tuple[str, int, int]]:
     header: list[str] = []
     for line in body.splitlines():
         if not line.lstrip().startswith("|"):
@@ -88,10 +92,6 @@ def _read_ranges(body: str) -> Iterator[str]:
         elif _RANGE_IN_ROW.search(line):
             cells = plain_cells(line)
             names = row_name(header, cells).lower(), *named_codes(header, cells)
-            yield from filter(_RANGE.fullmatch, names)
-
-
-def _contains(name: str, number: int) -> bool:
-    match = _RANGE.fullmatch(name)
-    first, last = sorted(map(int, match.groups())) if match else (0, -1)
-    return first <= number <= last
+            for match in filter(None, map(_RANGE.fullmatch, names)):
+                low, high = sorted(map(int, match.groups()))
+                yield match[0], low, high
