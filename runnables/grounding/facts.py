@@ -177,11 +177,8 @@ class FactIndex:
 
 def find_unverified_facts(statement: str, index: FactIndex) -> list[str]:
     """Return the distinct names in `statement` that `index` does not contain, as written and in order."""
-    unverified: dict[str, None] = {}
-    for mention in extract_mentions(statement):
-        if mention.text not in unverified and not index.contains(mention):
-            unverified[mention.text] = None
-    return list(unverified)
+    mentions = extract_mentions(statement)
+    return list(dict.fromkeys(each.text for each in mentions if not index.contains(each)))
 
 
 def _code_prefix(code: str) -> tuple[int, str]:
