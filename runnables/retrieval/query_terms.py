@@ -318,13 +318,10 @@ def _identifiers_and_patterns(text: str, collection: Collection) -> Iterator[str
     A path that belongs to no API is followed by the patterns that match it, such as `/devices/{id}/state`.
     """
     for name in specific_identifiers(text)[:MAX_IDENTIFIERS]:
-        is_path = "/" in name and not chunks_by_path(collection, name)
-        found = chunks_with_pattern(collection, name, NO_FILTERS) if is_path else ()
-        patterns = [
-            each for chunk in found for each in matching_patterns(unescaped_body(chunk), name)
-        ]
         yield name
-        yield from patterns
+        if "/" in name and not chunks_by_path(collection, name):
+            for chunk in chunks_with_pattern(collection, name, NO_FILTERS):
+                yield from matching_patterns(unescaped_body(chunk), name)
 
 
 def _equivalents(
