@@ -6,7 +6,6 @@ For a question such as "what is wrong here?", only the missing required fields a
 import re
 from collections.abc import Iterator, Set
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate
 
 from pydantic import JsonValue
@@ -85,8 +84,8 @@ def with_missing_fields(
     if chunk.kind != "request_parameters":
         return passage
     in_path = frozenset(map(str.lower, _PLACEHOLDER.findall(chunk.api_url)))
-    segments = split_chunk(chunk, language)
-    missing = list(filter(partial(_is_missing, sent=sent | in_path), segments))
+    known = sent | in_path
+    missing = [each for each in split_chunk(chunk, language) if _is_missing(each, known)]
     if only_required:
         required = [each for each in missing if _optionality(each) == 0]
         others = [each for each in passage.segments if each not in required]
@@ -100,10 +99,10 @@ def with_missing_fields(
     return replace(passage, segments=kept or missing[:1] or passage.segments)
 
 
-def _is_missing(segment: Segment, sent: Set[str]) -> bool:
+def _is_missing(segment: Segment, known: Set[str]) -> bool:
     name = segment.name.replace("[]", "").lower()
     parent = name.rpartition(".")[0]
-    return segment.kind == "row" and name not in sent and (not parent or parent in sent)
+    return segment.kind == "row" and name not in known and (not parent or parent in known)
 
 
 def _optionality(segment: Segment) -> int:
