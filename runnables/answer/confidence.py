@@ -186,14 +186,14 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
     are added. A first passage from the section of an identifier of the question is compared only with
     passages from such sections.
     """
-    first_weight = total = 0.0
-    is_asked = ranked[0].is_asked_section
-    for passage in (each for each in ranked if each.is_asked_section >= is_asked):
-        weight = math.exp(passage.relevance - ranked[0].relevance)
-        total += weight
-        if passage is ranked[0] or (ranked[0].codes and passage.codes):
-            first_weight += weight
-    return first_weight / total if total else 0.0
+    first, first_weight, total = ranked[0], 0.0, 0.0
+    for passage in ranked:
+        if passage.is_asked_section >= first.is_asked_section:
+            weight = math.exp(passage.relevance - first.relevance)
+            total += weight
+            if passage is first or (first.codes and passage.codes):
+                first_weight += weight
+    return first_weight / total
 
 
 def _probability(
