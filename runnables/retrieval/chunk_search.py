@@ -252,10 +252,8 @@ def _boost_named_api(
 ) -> PipelineState:
     structured, details = state["classification"].structured, details_of(state["question"])
     compared = chunks_of_compared_apis(collection, details)
-    named, max_documents = compared, MAX_COMPARED_DOCUMENTS
-    if not compared and (structured.api_url or structured.api_name):
-        max_documents = MAX_NAMED_DOCUMENTS
-        named = find_named_api_chunks(collection, structured, state["question"].text)
+    named = compared or find_named_api_chunks(collection, structured, state["question"].text)
+    max_documents = MAX_COMPARED_DOCUMENTS if compared else MAX_NAMED_DOCUMENTS
     allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
     ranking = [*state["retrieved"], *state["further"]]
     versions = finder.find(state["question"], [*allowed, *(r.chunk for r in ranking)])

@@ -125,7 +125,7 @@ def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk
         for entry in (collection.catalogue() if identifiers else ())
         if entry.api_name and entry.document_id.lower() in identifiers
     ]
-    return collection.chunks_of_documents(documents) if documents else []
+    return collection.chunks_of_documents(documents)
 
 
 def chunks_of_compared_apis(collection: Collection, details: ExtractedDetails) -> list[Chunk]:
@@ -149,8 +149,7 @@ def chunks_of_compared_apis(collection: Collection, details: ExtractedDetails) -
         chunks = [chunk for chunk in found if chunk.kind in ("request_url", "prose")]
     elif "difference" in needs_of(text):
         chunks = _chunks_by_operation_id(collection, text)
-        if names := _names_in(collection, text):
-            chunks += collection.chunks_by_api([], names)
+        chunks += collection.chunks_by_api([], _names_in(collection, text))
     is_comparison = len({chunk.api_name for chunk in chunks}) > 1
     return list({chunk.id: chunk for chunk in chunks}.values()) if is_comparison else []
 
