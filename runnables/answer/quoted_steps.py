@@ -91,9 +91,9 @@ class _Quoter:
     def quote_api(self, passages: Sequence[RankedPassage], *, is_best: bool) -> list[QuotedStep]:
         """Return the steps that quote `passages` of the document of one API.
 
-        The first step begins with the API's name, method and address. `is_best` says whether the document
-        has the best passage for the question or for a part of it. If so, the steps of `_steps_for_call` may
-        follow.
+        The first step begins with the API's name, method and address. `is_best` says whether the best
+        passage for the question, or for one of its parts, is in this document. If it is, and if a passage
+        is from the section `request_url`, the steps of `_steps_for_call` follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk

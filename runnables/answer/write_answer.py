@@ -327,7 +327,8 @@ class PartialAnswerParser:
     async def begin(self) -> None:
         """Send the sources, and forget all earlier steps.
 
-        Call `begin` before `on_text`. When the model starts another attempt, `on_text` calls `begin` again.
+        Call `begin` before `on_text`. If the model starts another attempt after complete steps, `on_text`
+        calls `begin` again.
         """
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))

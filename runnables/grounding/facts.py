@@ -223,7 +223,7 @@ def extract_mentions(text: str) -> list[Mention]:
 
 
 def is_snake_or_camel_case(word: str) -> bool:
-    """Return whether `word` is in snake_case or camelCase, as ordinary words never are."""
+    """Return whether `word` is in snake_case or camelCase. Ordinary words never are."""
     word = word.partition("[")[0].strip("_")
     return bool(_SNAKE_CASE.fullmatch(word) or _CAMEL_CASE.fullmatch(word))
 
