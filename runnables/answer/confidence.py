@@ -160,7 +160,7 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
     """Return the features of an answer that quotes at least one passage.
 
     - `first`: the probability that the best passage is right; if the question has several parts, each part
-      has a best passage, and the smallest of their probabilities counts
+      has a best passage, and the smallest of their probabilities counts; 0 if a part has no passage
     - `share`: the weighted share of the question's words that the passages or their headings contain; if
       the question has no words, 1 if they contain an identifier of the question, otherwise 0
     - `found`: the logarithm of 1 plus the number of the question's words in the passages or their headings,
@@ -172,7 +172,7 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
     stated = sum(identifier in text for identifier in terms.identifiers)
     is_stated = stated > 0 or any(passage.named for passage in passages)
     return {
-        "first": min(map(_first_probability, quotes.ranked)),
+        "first": min(_first_probability(ranked) if ranked else 0.0 for ranked in quotes.ranked),
         "share": terms.share(words) if terms.weights else float(is_stated),
         "found": math.log1p(len(words) + stated),
     }

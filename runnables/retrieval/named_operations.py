@@ -98,14 +98,14 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
 
     In names, articles, the form of the verb and a last word such as API are ignored: "creating booking"
     names "Create a booking". A name that has only one word besides such a last word is not found. If the
-    question contains several names, the longest one counts.
+    question contains several names, the longest one counts, or the first of several that are equally long.
 
     This function blocks: call it in a worker thread.
     """
     if chunks := _chunks_by_operation_id(collection, question):
         return chunks
     text, words = question.lower(), _action_words(question)
-    names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
+    names = dict.fromkeys(entry.api_name for entry in collection.catalogue() if entry.api_name)
     found = [name for name in names if _short_name(name) in text]
     whole = [name for name in found if contains_name(text, _short_name(name))]
     whole = whole or [name for name in names if _has_name(words, _name_words(name))]
