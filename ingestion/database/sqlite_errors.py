@@ -1,4 +1,7 @@
-"""Explains why SQLite cannot use a file. SQLite's own messages do not name the likely causes."""
+"""Explains why SQLite cannot use a file. SQLite's own messages do not name the likely causes.
+
+A module of its own, because the database and the snapshot of the embedded store share it.
+"""
 
 import sqlite3
 
