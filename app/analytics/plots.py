@@ -105,7 +105,7 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     """Draw the title, the axes and the grid. The y axis starts a little below the lowest recall."""
-    # No curve falls, and the curves for documents and chunks start at the same recall.
+    # Recall never decreases with k, and recall within 1 chunk equals recall within 1 document.
     lowest = min(route.recall[0] for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
     axes.set_xlim(0.5, MAX_K + 0.5)
@@ -226,7 +226,8 @@ def _draw_verdict_matrix(axes: "Axes", replay: Replay) -> None:
 def _draw_cell(axes: "Axes", row: int, column: int, count: int) -> None:
     from matplotlib.patches import Rectangle
 
-    colour = SAME if column == row else BETTER if column < row else WORSE  # the best comes first
+    # The verdicts are ordered from best to worst.
+    colour = SAME if column == row else BETTER if column < row else WORSE
     corner = (column - 0.46, row - 0.46)
     axes.add_patch(Rectangle(corner, 0.92, 0.92, color=colour if count else "#f5f5f5"))
     if count:

@@ -123,13 +123,12 @@ def _outcome_text(
     if replayed.change == "other type":
         return Text(str(outcome.type))
     other = replayed.after if outcome is replayed.before else replayed.before
-    moved = {page.title for page in other.pages if page_key(page) not in outcome.page_keys}
+    other_titles = {page.title for page in other.pages if page_key(page) not in outcome.page_keys}
     pages = []
     for page in outcome.pages:
         is_changed = page_key(page) in changed
-        title = (
-            f"{page.title} {page.page_url}" if is_changed and page.title in moved else page.title
-        )
+        needs_url = is_changed and page.title in other_titles
+        title = f"{page.title} {page.page_url}" if needs_url else page.title
         pages.append(Text(title.strip(), style=style if is_changed else ""))
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 

@@ -20,11 +20,11 @@ def differing_lines(
     `before` and `after` are the answers, as lists of paragraphs. A line of more than `max_chars` characters
     is cut, so that its first difference from the other answer is visible.
     """
-    lines = [
+    old_lines, new_lines = (
         [line.strip() for step in steps for line in step.splitlines()] for steps in (before, after)
-    ]
-    old = [line for line in lines[0] if line and line not in lines[1]]
-    new = [line for line in lines[1] if line and line not in lines[0]]
+    )
+    old = [line for line in old_lines if line and line not in new_lines]
+    new = [line for line in new_lines if line and line not in old_lines]
     return _cut(old, new, max_chars), _cut(new, old, max_chars)
 
 
@@ -34,8 +34,8 @@ def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[st
     for line in lines:
         common = max((_common_length(line, other) for other in others), default=0)
         start = _context_start(line, common)
-        cut = len(line) > max_chars and start > 0
-        shown.append(shorten(f"…{line[start:]}" if cut else line, max_chars))
+        is_cut = len(line) > max_chars and start > 0
+        shown.append(shorten(f"…{line[start:]}" if is_cut else line, max_chars))
     return shown
 
 

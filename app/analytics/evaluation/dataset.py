@@ -366,7 +366,7 @@ class DocumentIndex:
     def check_gold(self, questions: Iterable[EvaluationQuestion]) -> None:
         """Check that every gold name refers to a document. Raises QuestionError with the names that do not.
 
-        The message begins with the file and the numbers of all lines that have such a name.
+        The message begins with the file and the numbers of the lines that contain these names.
         """
         names: dict[str, None] = {}
         faulty: list[EvaluationQuestion] = []

@@ -135,9 +135,9 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
     sentence = first_sentence(" ".join(paragraph.split()))
     for word in split_words(title):
-        whole = rf"\b{word}\b" if word.isascii() else re.escape(word)
         if len(word) > 1:
-            sentence = re.sub(whole, " ", sentence, flags=re.IGNORECASE)
+            pattern = rf"\b{word}\b" if word.isascii() else re.escape(word)
+            sentence = re.sub(pattern, " ", sentence, flags=re.IGNORECASE)
     if len(split_words(sentence)) < MIN_SENTENCE_WORDS:
         return None
     return " ".join(sentence.split())[:MAX_QUESTION_CHARS].strip(_PUNCTUATION)

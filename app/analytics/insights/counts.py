@@ -33,7 +33,7 @@ _LOWER_CASE_CODE = re.compile(
 """An error that starts with a code of lower-case words, as in `idempotency_mismatch The key ...`.
 
 The words are joined by `_`. If a lower-case word follows, as in `payment_method is required`, the pattern
-does not match, because the joined words are then mostly the name of a parameter.
+does not match, because the joined words are then usually the name of a parameter.
 """
 
 _UNSPECIFIC_START = re.compile(r"\W*(?:(?:fail(?:ed|ure)?|error|false)\b\W*)*", re.IGNORECASE)
@@ -69,16 +69,18 @@ OperationKey = tuple[str, str, str]
 """Path, methods (separated by commas) and name, such as `("/orders", "POST", "")`.
 
 Questions with equal keys are about the same operation. The key of a question is determined by the name and
-the path of the API that were recorded with it:
+the path of the API that were recorded with it.
 
-- If the documents use this name for an operation at the path: the path and the method of this operation. If
-  they use the name for several operations at the path, the key has the methods of all of them.
+The recorded path may lack a prefix, such as the path of the server. If the recorded path is not documented,
+but exactly one documented path consists of a prefix without placeholders and the recorded path, then this
+documented path is used instead. The key contains:
+
+- If the documents use the name for operations at the path: the path and the methods of these operations.
 - Otherwise, if all documented operations at the path have the same method: the path and this method.
 - Otherwise, if the path is documented: the path and the recorded name.
-- If the path is not documented: the path alone, or the only documented path of `operations` that consists
-  of a prefix without placeholders, such as the path of the server, and this path.
+- Otherwise: the path alone.
 
-The fields of the key that are not listed in a case are empty.
+The other fields of the key are empty.
 """
 
 
@@ -169,7 +171,7 @@ class _OperationKeys:
                 self._full_paths[path[start:]].add(path)
 
     def documented_path(self, path: str) -> str:
-        """Return the documented path that `path` stands for, or `path` (see `OperationKey`)."""
+        """Return the only documented path that `path` can be short for (see `OperationKey`), or `path`."""
         full_paths = self._full_paths.get(path, set())
         is_short = path not in self._methods_of_path and len(full_paths) == 1
         return next(iter(full_paths)) if is_short else path
@@ -190,7 +192,10 @@ class _OperationKeys:
 
 
 def _ends_of_prefixes(path: str) -> Iterator[int]:
-    """Yield the positions of the slashes in `path`, except the first one, up to the first placeholder."""
+    """Yield each position at which `path` can be split into a prefix and a path that begins with a slash.
+
+    The prefix contains no placeholder, and the first segment of the path does not begin with one.
+    """
     prefix = re.split(r"[{:<*]", path, maxsplit=1)[0]
     return (match.start() for match in re.finditer(r"(?<=[^/])/(?=.)", prefix))
 

@@ -48,7 +48,6 @@ MAX_WORDINGS = 50
 MAX_WORDING_CHARS = 300
 """Maximum length of a reported wording, in characters; longer wordings are truncated."""
 
-
 IsDocumented = Callable[[str], bool]
 """Returns whether the documents contain a word or another form of it."""
 
@@ -129,7 +128,7 @@ async def find_gaps(
     gaps = [
         group
         for group in groups
-        if _is_missing([questions[member] for member in group.members], group)
+        if _is_undocumented([questions[member] for member in group.members], group)
     ]
     return sorted(gaps, key=lambda gap: (-len(gap.members), gap.members))
 
@@ -156,7 +155,7 @@ def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
     return list(dict.fromkeys(questions[member].text for member in members))
 
 
-def _is_missing(members: Sequence[GapQuestion], group: TextGroup) -> bool:
+def _is_undocumented(members: Sequence[GapQuestion], group: TextGroup) -> bool:
     """Return whether the group is about the platform and the documents lack its topic."""
     on_topic = [question for question in members if question.type != "unknown"]
     if len(on_topic) < MIN_ON_TOPIC_SHARE * len(members):

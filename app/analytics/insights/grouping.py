@@ -73,7 +73,7 @@ MIN_BRIDGE_GROUP_SIZE = 3
 """Minimum number of questions in a group that is joined with a group in another language."""
 
 MIN_TERM_SHARE = 0.4
-"""A term belongs to a group if at least this share of the group's questions contain it."""
+"""Minimum share of a group's questions that contain a term, for the term to count as shared."""
 
 MAX_UNDOCUMENTED_SHARE = 1e-4
 """Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""
@@ -99,10 +99,7 @@ Common Chinese words are not split into characters, and terms of common words ar
 """
 
 DISCOUNT_BASE = 50
-"""Determines when a term that is common in the documents is discounted.
-
-It is discounted if more than 1 / `DISCOUNT_BASE` of the questions contain it.
-"""
+"""A term that is common in the documents is discounted if more than 1 in 50 questions contain it."""
 
 MIN_DISCOUNT_TEXTS = 100
 """The discount is computed as if there were at least this many questions.
@@ -127,7 +124,7 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the documents' words that are the word from which the term was derived, 0 to 1.
+    """Share (0 to 1) of the documents' words that equal the word from which the term was derived.
 
     If the term was derived from several words, the most frequent one counts.
     """

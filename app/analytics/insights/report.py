@@ -72,7 +72,7 @@ RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records since a point in time, oldest first."""
 
 SAME_PATH_NOTE = "operations with the same path were counted as one API"
-"""Note on the table `byApi` if the documents cannot be read. The reason follows it."""
+"""Note on the table `byApi` if the documents cannot be read; the reason is appended to it."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
@@ -95,7 +95,7 @@ ROW_MODELS: dict[TableName, type[ApiModel]] = {
 
 @dataclass(frozen=True)
 class DocumentationContext:
-    """What a report uses besides the records: the documents, the glossary and models.
+    """The documents, the glossary and the models that a report uses in addition to the records.
 
     Most fields are functions that read the documents or call a model. A field is None if the documents or
     the model that it needs are not available.
@@ -145,7 +145,7 @@ def _word_shares(collection: Collection) -> WordShares:
 
 
 def _word_check(collection: Collection) -> IsDocumented:
-    # Users ask the suggested questions, whose wording says nothing about the documents.
+    # Users ask the suggested questions. The words of these questions therefore do not indicate a gap.
     suggested = _suggestion_words()
 
     def is_documented(word: str) -> bool:
