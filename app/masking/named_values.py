@@ -110,7 +110,7 @@ In `put("token", "x")`, "x" is the last argument and therefore the value. In a l
 `("token", "page", "size")`, "page" is not the last argument and therefore not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
-"""What may follow a value. Any other text shows that the value is a word of a sentence."""
+"""The characters that may follow a value. Other text shows that the value is a word of a sentence."""
 _GAP = re.compile(
     r"(?:(?<=no)\.)?(?:(?:[\"'`*”’」』】]{1,2})(?=[ \t]))?[ \t]{0,4}(?:[—–]{1,2}[ \t]{0,4}|--?[ \t]{1,4})?",
     re.IGNORECASE,

@@ -82,8 +82,8 @@ class DocumentedPages:
     def has_all(self, urls: Iterable[str]) -> bool:
         """Return whether each of `urls` is the URL of a document, with or without an anchor.
 
-        The result is true if the catalogue is empty. Blocks, and raises the errors of
-        `Collection.catalogue`.
+        The result is true if the catalogue is empty, because an earlier version of apidesk may have created
+        the collection without a catalogue. Blocks, and raises the errors of `Collection.catalogue`.
         """
         if (catalogue := self._collection.catalogue()) is not self._catalogue:
             page_urls = {entry.page_url for entry in catalogue}

@@ -202,7 +202,7 @@ class AnswerService:
         if command.question is not None:
             return command.question
         check_question(command.text, self.settings)
-        # The rules that read a question expect simplified characters; a model reads both.
+        # Without a model, rules analyse the question. They expect simplified Chinese characters.
         text = command.text if self.models else simplify(command.text)
         details = extract_details(text)
         return Question(
@@ -334,7 +334,7 @@ async def open_answer_service(
 def _warn_of_foreign_documents(answer_service: AnswerService) -> None:
     """Log a warning if no source of the indexed documents is in platform.toml."""
     indexed = answer_service.collection.indexed_sources().keys()
-    if indexed and indexed.isdisjoint(each.name for each in answer_service.platform.sources):
+    if indexed and indexed.isdisjoint(source.name for source in answer_service.platform.sources):
         log.warning("%s", foreign_documents_error(indexed, str(answer_service.settings.platform)))
 
 

@@ -49,7 +49,7 @@ class AskCommand:
     """LangChain callbacks for this run."""
 
 
-@runtime_checkable
+@runtime_checkable  # Litestar checks with `isinstance` that a dependency has the declared type
 class Answerer(Protocol):
     """Answers questions, as the answer service and its middleware do."""
 

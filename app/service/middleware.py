@@ -193,7 +193,7 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer, unless an ingestion run has made it out of date while it was written.
+        """Cache the answer, unless an ingestion run has made it out of date in the meantime.
 
         The collection must still contain every cited chunk unchanged, and every suggested page.
         """

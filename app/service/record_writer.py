@@ -249,7 +249,8 @@ class RecordWriter:
     async def running(self) -> AsyncIterator[None]:
         """Within the block, deliver records to the database, and delete expired ones from it.
 
-        At its end, deliver the remaining records. If that fails, another process delivers them later.
+        When the block ends, deliver the remaining records. If that fails, another process delivers them
+        later.
         """
         tasks = [asyncio.create_task(self._sweep())]
         if self._outbox:

@@ -89,7 +89,7 @@ def log_context() -> Iterator[dict[str, object]]:
     """Yield the dict of a request, which collects the fields passed to `bind_log_context` within the block.
 
     The fields become part of the one log line of the request, and of no other line. The dict also collects
-    from calls in tasks and in `asyncio.to_thread` that the block starts.
+    fields from the tasks and the `asyncio.to_thread` calls that the block starts.
     """
     fields: dict[str, object] = {}
     token = _fields.set(fields)

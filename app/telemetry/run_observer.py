@@ -87,7 +87,7 @@ class RunObserver(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Store the metadata of the call. They contain the name of the model."""
+        """Store the metadata of the call, which contain the role and the name of the model."""
         self._call_metadata[run_id] = metadata or {}
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
