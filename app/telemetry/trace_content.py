@@ -140,11 +140,6 @@ def _mask_known(text: str, known: frozenset[tuple[str, str]]) -> str:
     return mask(text, dict(known))
 
 
-def mask_error(error: str) -> str:
-    """Return the text of an error without secrets; the message of a provider may quote a question."""
-    return mask(error)
-
-
 def _texts(value: Any) -> Iterator[str]:
     """Yield the texts in the JSON value of a run.
 

@@ -20,7 +20,8 @@ from langsmith import Client
 from langsmith.utils import get_tracer_project, tracing_is_enabled
 from urllib3 import Retry
 
-from app.telemetry.trace_content import ANSWER_METADATA, SecretMask, mask_error, redact_run
+from app.masking.masking import mask
+from app.telemetry.trace_content import ANSWER_METADATA, SecretMask, redact_run
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError
 from schemas.insights import Feedback
@@ -63,8 +64,8 @@ class AnswerTracer(LangChainTracer):
 
     @staticmethod
     def _update_run_single(run: Run) -> None:
-        if run.error:
-            run.error = mask_error(run.error)
+        if run.error:  # the message of a provider may quote a question
+            run.error = mask(run.error)
         LangChainTracer._update_run_single(run)
 
 
