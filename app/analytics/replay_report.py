@@ -1,10 +1,11 @@
 """Prints a replay as text."""
 
-from rich.console import Console, Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from app.analytics.evaluation.report import print_parts
 from app.analytics.replay import (
     CHANGE_LABELS,
     CHANGES,
@@ -34,22 +35,13 @@ def print_replay(replay: Replay) -> None:
     The changed questions are in the order of `CHANGES`. Within a kind of change, the most frequently asked
     questions come first.
     """
-    console = Console(highlight=False)
-    console.print(_heading(replay))
-    console.print()
-    console.print(_counts(replay))
     changed = [question for question in replay.questions if question.change != "same"]
     changed.sort(key=lambda question: (CHANGES.index(question.change), -question.times))
-    for question in changed[:MAX_CHANGED_QUESTIONS]:
-        console.print()
-        console.print(_changed_question(question))
-    if len(changed) > MAX_CHANGED_QUESTIONS:
-        console.print(
-            Text(
-                f"\n{len(changed) - MAX_CHANGED_QUESTIONS} more; use --json to list all",
-                style="dim",
-            )
-        )
+    listed = map(_changed_question, changed[:MAX_CHANGED_QUESTIONS])
+    parts: list[RenderableType] = [_heading(replay), _counts(replay), *listed]
+    if (more := len(changed) - MAX_CHANGED_QUESTIONS) > 0:
+        parts.append(Text(f"{more} more; use --json to list all", style="dim"))
+    print_parts(parts)
 
 
 def _heading(replay: Replay) -> Text:
