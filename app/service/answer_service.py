@@ -204,14 +204,13 @@ class AnswerService:
         check_question(command.text, self.settings)
         # Without a model, rules analyse the question. They expect simplified Chinese characters.
         text = command.text if self.models else simplify(command.text)
-        details = extract_details(text)
         return Question(
             text=text,
             k=command.k or self.settings.top_k,
             language=command.language or self._detect_language(command),
             filters=command.filters or Filters(),
             history=command.history,
-            details=details,
+            details=extract_details(text),
         )
 
     async def warm_up(self) -> None:
@@ -315,8 +314,9 @@ async def open_answer_service(
     the service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
     each ingestion run then frees its memory when it ends. Raises ApideskError.
     """
-    connect = partial(connect_answer_service, long_lived=long_lived)
-    answer_service = await asyncio.to_thread(connect, settings, engine, models)
+    answer_service = await asyncio.to_thread(
+        connect_answer_service, settings, engine, models, long_lived=long_lived
+    )
     try:
         job = answer_service.job
         if await asyncio.to_thread(job.collection.exists):
