@@ -186,11 +186,11 @@ class _ValueStart(NamedTuple):
 
 def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
     """Return where the value of the name text[start:end] starts; None if no separator assigns a value."""
-    # --token …
-    if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
-        return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
-    if text.startswith("--", max(start - 2, 0)) and (gap := _NEXT_ARGUMENT.match(text, end)):
-        return _ValueStart(gap.end(), SyntaxConfidence.SENTENCE, "option")
+    if text.startswith("--", max(start - 2, 0)):
+        if gap := _VALUE_GAP.match(text, end):  # --token …
+            return _ValueStart(gap.end(), SyntaxConfidence.ASSIGNED, "assigned")
+        if gap := _NEXT_ARGUMENT.match(text, end):  # ["--token", "…"]
+            return _ValueStart(gap.end(), SyntaxConfidence.SENTENCE, "option")
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None

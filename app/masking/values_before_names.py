@@ -43,7 +43,6 @@ _NOUN = re.compile(
 )
 """A word after the name which shows that the name is part of another term, such as "token endpoint"."""
 
-
 _NOT_SECRET = re.compile(
     r".*\d\.\d.*"  # a version
     r"|.*(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d.*"  # a date
@@ -78,8 +77,6 @@ def _name_at(text: str, position: int) -> str:
 
 
 def _is_secret(kind: SecretKind, value: str) -> bool:
-    if _NOT_SECRET.fullmatch(value):
+    if _NOT_SECRET.fullmatch(value) or not is_plausible_without_separator(kind, value):
         return False
-    if kind is SecretKind.PASSWORD and not value.isdigit():
-        return is_plausible_without_separator(kind, value) and is_chosen_password(value)
-    return is_plausible_without_separator(kind, value)
+    return kind is not SecretKind.PASSWORD or value.isdigit() or is_chosen_password(value)
