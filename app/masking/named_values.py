@@ -39,6 +39,7 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
+"""The words between a name and its value, as in "token is …", "token for the shop: …" and "密码改成 …"."""
 # Each named group from `pair` to `verb`, except `level` and `broken`, is one syntax of separators. The
 # comments show an example of each syntax, in which the name is `token`. `_CONFIDENCE` rates each syntax.
 _SEPARATOR = re.compile(
@@ -80,10 +81,12 @@ _NEXT_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}},\s{{0,20}}(?={QUOTE})")
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
 )
+"""The name of a function whose argument is the value, such as setToken."""
 _OPENING = re.compile(
     r"(?:\[\s{0,20}|(?:new )?(?:\[\]byte|bytes|[A-Za-z]{0,20}(?:Str|String))\()?[bfruBFRU@]?"
     rf"(?P<quote>{QUOTE}|[“‘「『])"
 )
+"""The opening quotation mark of a literal. A bracket, a call such as bytes( or a prefix may precede it."""
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
 """An unquoted value. It ends before a space, a quotation mark, a closing bracket, a comma and the like."""
 _GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
@@ -155,11 +158,13 @@ _CHANGE_VERB = re.compile(
     r"\b(?:set|reset|(?:chang|updat|rotat|switch|renew)(?:e|ed|es|ing)?)(?: [\w-]{1,15}){0,4} $",
     re.IGNORECASE,
 )
+"""A verb and other words before a name, as in "I changed the token to …"."""
 _USER_BEFORE = re.compile(
     r"\b(?:user(?:name)?|login|account)[ :=][\w.@-]{1,40}"
     r"(?:,? (?:and|with)|[,/])(?: (?:the|my|his|her))? ?$",
     re.IGNORECASE,
 )
+"""A user name before the name of a password, as in "user alice and pass …"."""
 _MAX_CHARS_BEFORE_NAME = 80
 """Number of characters before a name that are searched for `_CHANGE_VERB` or `_USER_BEFORE`."""
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
@@ -199,7 +204,7 @@ def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
     if not _may_follow(syntax, text, start, end, closing_quote):
         return None
     if separator["change"] in ("to", "as") and not _is_change(text, start):
-        return None
+        return None  # in "changed to", the separator itself says that something is changed
     confidence = SyntaxConfidence.SENTENCE if separator["broken"] else _CONFIDENCE[syntax]
     return _ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
 

@@ -57,6 +57,10 @@ _LATIN = {
     r"|trace|request|traceparent|etag|commit|blob|tree|revision|fingerprint|md5|sha1|sha256|sha512"
     r"|serial|cursor|state|challenge|ifnonematch|image|container|timestamp|nonce(?:str)?|amount",
 }
+"""Maps each kind to a pattern for its names in Latin letters, in lower case and without separators.
+
+If a name matches several patterns, the first one counts.
+"""
 _CHINESE = {
     SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件|电邮"
     "|证件号码|证件号|身份证号码|身份证号|身份证字号|身份证|身分证号码|身分证号|身分证字号|身分证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
@@ -69,6 +73,7 @@ _CHINESE = {
     SecretKind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|流水|编号|请求号|请求标识|商品编码"
     "|日志号|序列号|标识|链路|摘要|哈希|校验和|公钥|证书|游标|时间戳",
 }
+"""Maps kinds to their Chinese names, separated by `|`."""
 _LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
 _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in words.split("|")}
 

@@ -7,6 +7,7 @@ from app.masking.secret_names import NAME_TOKENS, is_placeholder, names_secret
 from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_product_name, is_random, match_end
 
 _PEM_GAP = r"(?:\s|\\{1,4}[nr]|[\"'`+,>|\\])"
+"""A character or an escaped line break between the lines of a PEM key, for example in source code."""
 
 _SHAPES = [
     (

@@ -28,6 +28,7 @@ QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
 """Routes that are logged at level DEBUG, because monitoring calls them every few seconds."""
 
 UNMATCHED_ROUTE = "unmatched"
+"""The route in logs and metrics of a request that matches no route."""
 
 METHODS: frozenset[str] = frozenset(HTTPMethod)
 OTHER_METHOD = "other"

@@ -81,6 +81,7 @@ FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """Characters that start a formula in a spreadsheet, even after whitespace."""
 
 LEADING_WHITESPACE = ("\t", "\r", "\n")
+"""Characters at the start of a text that is escaped, whether or not a formula follows them."""
 
 NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
 
@@ -381,7 +382,7 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _escape_formula(cell: object) -> object:
-    """Add an apostrophe in front of text that a spreadsheet would run as a formula."""
+    """Add an apostrophe in front of text that a spreadsheet might run as a formula."""
     if isinstance(cell, str) and (
         cell.startswith(LEADING_WHITESPACE) or cell.lstrip().startswith(FORMULA_PREFIXES)
     ):
