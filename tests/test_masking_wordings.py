@@ -52,6 +52,8 @@ MASKED: list[tuple[str, list[str]]] = [
     (f"app_secret\n\n{KEY}\n\n为什么", [KEY]),
     (f"API key:\n```\n{KEY}\n```", [KEY]),
     ("user lily and pass Harbor2295", ["Harbor2295"]),
+    ("Authorization: Custom aB3dE5fG7hJ9kL2m then it fails", ["aB3dE5fG7hJ9kL2m"]),
+    ('Authorization: "Custom aB3dE5fG7hJ9kL2m" then it fails', ["aB3dE5fG7hJ9kL2m"]),
     # random values in code and in lines about keys
     (f'jwt.encode(payload, "{HEX}", algorithm="HS256")', [HEX]),
     (f'hmac.new(b"{HEX}", body, sha256)', [HEX]),
