@@ -172,7 +172,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
 
 
 def _import_server() -> ModuleType:
-    """Return the module `server`. The first call is slow, because it imports the MCP SDK and LangChain."""
+    """Return `app.api.mcp.server`. The first call is slow, because it imports the MCP SDK and LangChain."""
     from app.api.mcp import server
 
     return server

@@ -43,7 +43,10 @@ MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
 
 MAX_CANDIDATES = 30
-"""Maximum number of questions of one kind whose documents are read, to leave out deprecated ones."""
+"""Maximum number of candidate questions of one kind.
+
+The document of each candidate is read, because deprecated documents are left out.
+"""
 
 MAX_NAME_CHARS = 60
 """Maximum length of an API name, page title or heading from which a question is made, in characters.
@@ -116,10 +119,8 @@ def suggest_questions(
 ) -> tuple[str, ...]:
     """Return up to four questions about APIs, pages, error codes and sections, at most one per document.
 
-    Documents about something deprecated are left out.
-
-    The order of the documents is pseudo-random, but the same on every call. Raises StoreError or
-    CollectionMismatch.
+    Documents that are marked as deprecated are left out. The order of the documents is pseudo-random, but
+    the same on every call. Raises StoreError or CollectionMismatch.
 
     Arguments:
         catalogue: the documents of `collection`
@@ -145,9 +146,9 @@ def _alternate_kinds(
 ) -> Iterator[DocumentQuestion]:
     """Yield a question about an API, a page, an error code and a section in turn, until there are no more.
 
-    The questions are made lazily, because finding error codes requires reading chunks.
-    Questions about error codes and sections start with the last document, because the first documents
-    already have questions about APIs and pages.
+    The questions are made lazily, because finding error codes requires reading chunks. Questions about
+    error codes and sections start with the last document, because the first documents already have
+    questions about APIs and pages.
     """
     backwards = entries[::-1]
     kinds = (
@@ -156,11 +157,11 @@ def _alternate_kinds(
         _error_code_questions(backwards, collection, language),
         _section_questions(backwards, language),
     )
-    current = [_about_current(questions, collection) for questions in kinds]
-    return (question for question in chain.from_iterable(zip_longest(*current)) if question)
+    kept = [_skip_deprecated(questions, collection) for questions in kinds]
+    return (question for question in chain.from_iterable(zip_longest(*kept)) if question)
 
 
-def _about_current(
+def _skip_deprecated(
     questions: Iterator[DocumentQuestion], collection: Collection
 ) -> Iterator[DocumentQuestion]:
     """Yield those of the first `MAX_CANDIDATES` questions whose document is not deprecated."""
@@ -262,7 +263,7 @@ async def get_suggestions(
     all callers if no key is required. A frequent question is left out if it contains a URL, an e-mail
     address or a value such as an order number, or if the pages that its answers cite lack many of its
     words. If fewer than four questions remain, more are made from page titles, headings, API names and
-    error codes. They leave out what the documents mark as deprecated.
+    error codes. No questions are made from documents that are marked as deprecated.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. The values come from the entries in an answer's `sources`: pass the `source` of

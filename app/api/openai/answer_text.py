@@ -144,9 +144,9 @@ def parse_answer_text(text: str) -> str:
 
 
 def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
-    """Return a citation for each source in the list at the end of `text`.
+    """Return a citation for each page in the list of sources at the end of `text`.
 
-    A citation contains the name and URL of the source, and the start and end of its link in `text`, in
+    A citation contains the name and URL of the page, and the start and end of its link in `text`, in
     characters. Documents without a page are cited by their URI, so that the n-th citation belongs to `[n]`.
     """
     citations = []
