@@ -15,7 +15,7 @@ from app.api.openapi import QUESTIONS_TAG
 from app.api.question_sources import LoggedQuestions, about, as_question, is_subject
 from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
-from ingestion.store.catalogue import DocumentKey
+from ingestion.store.catalogue import DocumentKey, entry_key
 from ingestion.store.collection import Collection
 from prompts.user_text import user_text
 from runnables.page_versions import is_deprecated
@@ -132,10 +132,10 @@ def suggest_questions(
     )
     preferred = [entry for entry in entries if entry.language == language]
     if len(preferred) < MIN_SAME_LANGUAGE_DOCUMENTS:
-        preferred += [entry for entry in entries if entry not in preferred]
+        preferred += [entry for entry in entries if entry.language != language]
     questions: dict[DocumentKey, str] = {}
     for question, entry in _alternate_kinds(preferred, collection, language):
-        questions.setdefault((entry.source, entry.document_id), question)
+        questions.setdefault(entry_key(entry), question)
         if len(questions) == MAX_SUGGESTIONS:
             break
     return tuple(dict.fromkeys(questions.values()))
