@@ -90,9 +90,8 @@ def _footer(answer: Answer) -> str:
     """
     labels = user_text(answer.language).answer.fields
     is_uncovered = answer.type == "unknown" and bool(answer.nearest)
-    omitted = {"type"} if is_uncovered else set[str]()
-    omitted |= set[str]() if answer.sources else {"confidence"}
-    names = [name for name in FOOTER_FIELDS if name not in omitted]
+    is_omitted = {"type": is_uncovered, "confidence": not answer.sources}
+    names = [name for name in FOOTER_FIELDS if not is_omitted.get(name)]
     values = [(labels.get(name, ""), _footer_value(answer, name)) for name in names]
     parts = [f"{label} {value}".strip() for label, value in values if value]
     return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])
@@ -146,8 +145,7 @@ async def live_answer() -> AsyncIterator[EventSink | None]:
     streamed = StreamedAnswer()
 
     def render() -> Group:
-        text = "\n\n".join(step.text for step in streamed.steps)
-        return Group(Markdown(text), Spinner("dots"))
+        return Group(Markdown("\n\n".join(streamed.texts)), Spinner("dots"))
 
     with Live(render(), console=console, transient=True, refresh_per_second=8) as live:
 
