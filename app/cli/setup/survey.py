@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from app.analytics.report_text import count_of
 from ingestion.sources import markdown
 from ingestion.sources.files import file_suffixes
 from ingestion.sources.folder import check_size, list_files, read_text
@@ -210,18 +211,18 @@ def _survey_description(source: OpenApiSourceConfig, limits: SourceLimits) -> _S
     if not summary.operations:
         raise SourceError(f"{location}: describes no operation")
     title = f"“{summary.title}”, " if summary.title else ""
-    return _SurveyedSource(source, f"{title}{_count_of(summary.operations, 'operation')}", summary)
+    return _SurveyedSource(source, f"{title}{count_of(summary.operations, 'operation')}", summary)
 
 
 def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
     yield from _descriptions(folder, limits)
     source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
     if pages := _count_pages(source):
-        yield _SurveyedSource(source, _count_of(pages, "Markdown page"), pages=pages)
+        yield _SurveyedSource(source, count_of(pages, "Markdown page"), pages=pages)
     files = FilesSourceConfig(name="files", kind="files", path=folder)
     if paths := _files(folder, FILE_SUFFIXES):
         suffixes = sorted({path.suffix.lower() for path in paths})
-        contents = f"{_count_of(len(paths), 'file')} ({', '.join(suffixes)})"
+        contents = f"{count_of(len(paths), 'file')} ({', '.join(suffixes)})"
         yield _SurveyedSource(files.model_copy(update={"suffixes": tuple(suffixes)}), contents)
 
 
@@ -301,10 +302,6 @@ def _count_pages(source: MarkdownSourceConfig) -> int:
         return markdown.READER.count_files(source)
     except SourceError:
         return 0
-
-
-def _count_of(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimits) -> Language:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from sqlalchemy.engine import make_url
 
+from app.analytics.report_text import count_of
 from app.serving.local_server import find_running_server
 from app.telemetry.progress import ingestion_progress, print_run_table
 from ingestion.job import IngestionJob, run_in_thread
@@ -215,8 +216,7 @@ def _explanation(path: Path, source: PageFolderConfig, content: "PageContent") -
         reason = reason_to_skip(source, path, content) or "the page has no body"
         yield f"{name}: not indexed, because {reason}"
     elif page.api.operations:
-        count = len(page.api.operations)
-        yield f"{name}: {count} API operation{'' if count == 1 else 's'}"
+        yield f"{name}: {count_of(len(page.api.operations), 'API operation')}"
         for operation in page.api.operations:
             yield from _operation_lines(operation)
     else:

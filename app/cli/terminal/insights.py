@@ -24,7 +24,7 @@ from app.analytics.insights.report import (
     build_report,
     needs_documentation,
 )
-from app.analytics.report_text import time_span
+from app.analytics.report_text import count_of, time_span
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.embeddings import open_embeddings
@@ -183,8 +183,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
         if counts[type_]:
             bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
             grid.add_row(str(counts[type_]), TYPES[type_], bar)
-    noun = "question" if insights.questions == 1 else "questions"
-    heading = _heading(f"{insights.questions} {noun} in {time_span(insights.days)}")
+    heading = _heading(f"{count_of(insights.questions, 'question')} in {time_span(insights.days)}")
     return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
 
 
