@@ -32,7 +32,7 @@ SESSION_SCHEMA: dict[str, Any] = {
 }
 """The JSON Schema of a session id."""
 
-_SESSION_PATTERN = re.compile(SESSION_SCHEMA["pattern"].strip("^$"))
+_SESSION_PATTERN = re.compile(SESSION_SCHEMA["pattern"])
 
 
 def _validate_not_blank(text: str) -> str:
