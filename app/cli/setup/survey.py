@@ -123,12 +123,12 @@ def _introduction(surveyed: list["_SurveyedSource"]) -> str:
     also empty if the OpenAPI descriptions have at least as many operations as the source has pages.
     """
     operations = sum(found.summary.operations for found in surveyed if found.summary)
-    folders = (found.source.path for found in surveyed if found.pages > operations)
-    for folder in filter(None, folders):
-        paths = {path.name.lower(): path for path in folder.iterdir()}
-        texts = (_first_paragraph(paths[name]) for name in INTRODUCTIONS if name in paths)
-        return next(filter(None, texts), "")
-    return ""
+    folder = next((found.source.path for found in surveyed if found.pages > operations), None)
+    if folder is None:
+        return ""
+    paths = {path.name.lower(): path for path in folder.iterdir()}
+    texts = (_first_paragraph(paths[name]) for name in INTRODUCTIONS if name in paths)
+    return next(filter(None, texts), "")
 
 
 def _first_paragraph(path: Path) -> str:
