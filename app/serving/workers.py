@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from multiprocessing import parent_process
 from socket import socket
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -176,7 +176,7 @@ class _Supervisor(Multiprocess):
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:
         super().__init__(config, sockets)
-        self._worker_ids: set[int | None] = set()
+        self._worker_ids: set[int] = set()
 
     @property
     def has_failed_worker(self) -> bool:
@@ -200,9 +200,9 @@ class _Supervisor(Multiprocess):
     def keep_subprocess_alive(self) -> None:
         """Replace dead workers, and remove their gauges from the metrics."""
         super().keep_subprocess_alive()
-        worker_ids = {worker.pid for worker in self.processes}
+        worker_ids = {worker.pid for worker in self.processes if worker.pid is not None}
         for pid in self._worker_ids - worker_ids:
-            remove_process_gauges(cast(int, pid))
+            remove_process_gauges(pid)
         self._worker_ids = worker_ids
 
     def terminate_all(self) -> None:
