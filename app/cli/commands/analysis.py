@@ -166,8 +166,7 @@ def _report_judge_failures(result: "AnswerEvaluation | Replay") -> None:
 
     Exits with EXIT_FAILED if the judge failed for every answer.
     """
-    failures = (question.judge_failure for question in result.questions)
-    messages = [failure for failure in failures if failure is not None]
+    messages = [q.judge_failure for q in result.questions if q.judge_failure is not None]
     if not messages:
         return
     graded = sum((result.grades or {}).values())
