@@ -144,7 +144,7 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
             key = _NOT_WORDS.sub(" ", question.casefold()).strip()
             sessions[key].add(record.session or "")
             wordings.setdefault(key, question)
-    frequent = [key for key, asked_in in sessions.items() if len(asked_in) >= MIN_SESSIONS]
+    frequent = [key for key, session_ids in sessions.items() if len(session_ids) >= MIN_SESSIONS]
     frequent.sort(key=lambda key: -len(sessions[key]))
     return tuple(wordings[key] for key in frequent)
 

@@ -1,7 +1,7 @@
 """The MCP tools with their structured results.
 
-These are `ask` and the tools `outline`, `search` and `open`, with which a model may also look up documents
-before it answers a question (`mode=tools`).
+The tools are `ask`, `outline`, `search` and `open`. In the answer mode `tools`, a model uses the last three
+to look up documents before it answers.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping

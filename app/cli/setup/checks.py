@@ -158,9 +158,9 @@ async def _check_store(answer_service: "AnswerService") -> None:
         return
     job, settings = answer_service.job, answer_service.settings
     dry_run = job.new_run("command", IngestionOptions(dry_run=True))
-    compared = (await run_in_thread(job, dry_run)).sources
-    if indexed_from := [source.name for source in compared if source.deleted or source.kept]:
-        raise foreign_documents_error(indexed_from, str(settings.platform))
+    reports = (await run_in_thread(job, dry_run)).sources
+    if foreign_sources := [report.name for report in reports if report.deleted or report.kept]:
+        raise foreign_documents_error(foreign_sources, str(settings.platform))
 
 
 def _suggested_question(answer_service: "AnswerService") -> str | None:

@@ -97,8 +97,8 @@ def describe_platform(survey: DocumentSurvey) -> str:
     """
     if survey.introduction or survey.summary is None:
         return replace_surrogates(survey.introduction)
-    first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
-    about = _shorten(" ".join(first.split())) or survey.summary.title
+    paragraph = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
+    about = _shorten(" ".join(paragraph.split())) or survey.summary.title
     topics = ", ".join(survey.summary.tags[:MAX_TAGS])
     return " ".join(with_note(about, topics).split()) if topics else about
 
@@ -197,7 +197,10 @@ class InterviewAnswers:
     page_url: str | None
 
     def check(self) -> None:
-        """Raise ConfigurationError, which names the option, for an invalid name, `about` or `page_url`."""
+        """Raise ConfigurationError if `name` or `about` is blank, or `page_url` is invalid.
+
+        The error names the option.
+        """
         for option, value in (("--name", self.name), ("--about", self.about)):
             if value is not None and not value.strip():
                 raise ConfigurationError(f"{option} must not be blank")
@@ -210,8 +213,8 @@ class InterviewAnswers:
 def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Ask for the missing answers on the terminal, and return the draft.
 
-    After an invalid answer, the question is repeated. Raises ApideskError for an invalid answer in `given`;
-    the documents are read only after `given.check`.
+    After an invalid answer, the question is repeated. The answers in `given` are checked before the
+    documents are read. Raises ApideskError if one of them is invalid.
     """
     given.check()
     survey = _prompt(

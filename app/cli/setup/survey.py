@@ -35,7 +35,7 @@ FILE_SUFFIXES = file_suffixes(FilesSourceConfig(name="files", kind="files", path
 """Suffixes of the files that become a source of kind `files`. Files with the suffix .txt are left out."""
 
 DESCRIPTION_FOLDERS = frozenset({"_static"})
-"""Folders with files for download, whose pages are not read but which may contain OpenAPI descriptions."""
+"""Folders with files for download. Their pages are not read, but OpenAPI descriptions in them are."""
 
 SNIFF_BYTES = 20_000
 """Number of bytes at the start of a file that are searched for `openapi` or `swagger`."""

@@ -43,11 +43,11 @@ def print_with_footnotes(answer: Answer, greeting: LocalizedText, console: Conso
     If the introduction continues after the platform's `greeting`, for example with a warning that the
     answer may not fit the question, the continuation is printed first.
     """
-    hello = greeting.in_language(answer.language)
-    if answer.introduction.startswith(hello) and (
-        more := answer.introduction[len(hello) :].strip()
+    start = greeting.in_language(answer.language)
+    if answer.introduction.startswith(start) and (
+        continuation := answer.introduction[len(start) :].strip()
     ):
-        console.print(Text(more, style="dim"), soft_wrap=True)
+        console.print(Text(continuation, style="dim"), soft_wrap=True)
         console.print()
     print_steps(answer, console)
     if answer.sources:

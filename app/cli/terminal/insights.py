@@ -89,7 +89,7 @@ async def load_insights(settings: Settings, days: int, table: TableName | None) 
 async def _documentation(
     settings: Settings, table: TableName | None
 ) -> AsyncIterator[DocumentationContext]:
-    """Yield what a report uses besides the records.
+    """Yield the inputs of a report other than the records.
 
     If the documents are not available, the result contains only a note. Raises ConfigurationError.
     """
