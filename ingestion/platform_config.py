@@ -105,7 +105,7 @@ def _resolve_paths(folder: Path, source: SourceConfig) -> SourceConfig:
         paths["root"] = source.root
     return source.model_copy(
         update={
-            name: Path(os.path.abspath(folder / path))
+            name: Path(os.path.normpath((folder / path).absolute()))
             for name, path in paths.items()
             if path is not None
         }
