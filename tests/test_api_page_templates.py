@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 LABEL_LIST = """# Boats
 
@@ -337,6 +337,22 @@ def test_lists_and_objects_of_a_commented_example_are_fields(tmp_path: Path) -> 
         '  "price": 20 // (in cents) the price (gross)\n}\n```\n'
     )
     assert read_lines(page, tmp_path / "page.md") == ["POST /rent Rent", "tags", "owner", "price"]
+
+
+def test_bracketed_start_of_a_comment_is_read_as_its_mark(tmp_path: Path) -> None:
+    page = (
+        "# Rent\n\n`POST /rent`\n\n## Request body\n\n```json\n{\n"
+        '  "days": 3, // (optional) nights on board\n  "boat": 7, // (required) id of the boat\n'
+        '  "crew": 2, // (optional, 1 by default) sailors\n  "port": "x" // (code: of the harbour) required\n'
+        "}\n```\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [(p.name, p.required, p.description) for p in operation.request_parameters] == [
+        ("days", False, "nights on board"),
+        ("boat", True, "id of the boat"),
+        ("crew", False, "sailors (optional, 1 by default)"),
+        ("port", True, "required code: of the harbour"),
+    ]
 
 
 def test_two_methods_are_no_call(tmp_path: Path) -> None:

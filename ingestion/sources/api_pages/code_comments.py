@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ingestion.sources.api_pages.parameters import listed_parameters
+from ingestion.sources.api_pages.required import required_mark
 from schemas.document import Parameter
 
 MIN_COMMENTS = 2
@@ -19,7 +20,7 @@ _FIELD = re.compile(
     r"(?:(?://+|(?<=\s)#)[ \t]*(?P<line>\S.*)|/\*+(?P<block>[^*]*)\*+/[ \t]*)?"
 )
 _BRACKETED = re.compile(r"[(（]([^()（）]*)[)）]\s*(.*)", re.DOTALL)
-"""A comment that begins with a text in brackets: "(number: id of the boat) required"."""
+"""A comment that begins with a text in brackets: "(number: id of the boat) required", "(optional) size"."""
 _VALUE_TYPES = (
     ("string", re.compile(r"[\"']")),
     ("object", re.compile(r"\{")),
@@ -53,7 +54,10 @@ def _item(field: re.Match[str]) -> str:
     kind = next((name for name, start in _VALUE_TYPES if start.match(field["value"] or "")), "")
     comment = _comment(field)
     if bracketed := _BRACKETED.fullmatch(comment):
-        comment = f"{bracketed[2]} {bracketed[1]}".strip()
+        inner, outer = bracketed.groups()
+        # A mark such as "(optional)" keeps its brackets: at the end, these show that it is a mark.
+        has_mark_outside = not outer or required_mark(outer) is not None
+        comment = f"{outer} {inner}".strip() if has_mark_outside else f"{outer} ({inner})"
     about = f" ({kind}): {comment}" if kind else f": {comment}"
     return f"{field['indent'].expandtabs(4)}- `{field['name']}`{about}"
 
