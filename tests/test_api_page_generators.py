@@ -450,6 +450,22 @@ def test_page_is_read(style: str, tmp_path: Path) -> None:
     assert read_lines(text, tmp_path / f"page.{suffix}") == expected
 
 
+SYNOPSIS = (
+    '<dl class="field-list simple"><dt>Synopsis<span>:</span></dt><dd><p>Hires.</p></dd></dl>'
+)
+SYNOPSIS_TABLE = """<table class="field-list"><tr><th class="field-name">synopsis:</th>
+<td class="field-body">Hires.</td></tr></table>"""
+
+
+@pytest.mark.parametrize("quote", ["{}", "<blockquote><div>{}</div></blockquote>"])
+@pytest.mark.parametrize("synopsis", [SYNOPSIS, SYNOPSIS_TABLE])
+def test_synopsis_of_an_operation_has_no_label(quote: str, synopsis: str, tmp_path: Path) -> None:
+    page = HTTPDOMAIN.replace("<p>Hires.</p>", quote.format(f"{synopsis}<p>By day.</p>"))
+    (operation,) = read_operations(page, tmp_path / "page.html")
+    texts = [block.text for block in operation.prose if block.kind != "heading"]
+    assert texts[1:3] == ["Hires.", "By day."]
+
+
 def test_message_of_an_error_is_its_description(tmp_path: Path) -> None:
     operation, *_ = read_operations(GITBOOK_SWAGGER, tmp_path / "page.md")
     (error,) = operation.error_codes

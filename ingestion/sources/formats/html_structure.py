@@ -69,6 +69,9 @@ def mark_operations(content: Tag) -> None:
             _replace_element(term, "p", "code", f"{signature[1]} {path}")
         for definition in description.find_all("dd", recursive=False):
             definition.name = "div"
+        # A quotation with a field list is the body of an operation with more indentation.
+        for quote in description.select(":scope > div > blockquote:has(.field-list)"):
+            quote.name = "div"
         description.name = "div"
         for fields in description.find_all("dl", class_="field-list"):
             _rewrite_field_list(fields.find_all(["dt", "dd"], recursive=False))
@@ -89,11 +92,18 @@ def _replace_element(element: Tag, name: str, inner_name: str, text: str) -> Non
 
 
 def _rewrite_field_list(parts: list[Tag]) -> None:
-    """Turn the titles of a Sphinx field list into bold labels, and names of HTTP headers into `<code>`."""
+    """Turn the titles of a Sphinx field list into bold labels, and names of HTTP headers into `<code>`.
+
+    The title "Synopsis" is removed, because the text below it becomes the description of the operation.
+    """
     title = ""
     for part in parts:
         if part.name in ("dt", "th"):
             title = " ".join(part.get_text().split()).rstrip(": ")
+            if title.lower() == "synopsis":
+                part.clear()
+                part.name = "div"
+                continue
             _replace_element(part, "p", "strong", f"{_FIELD_LIST_TITLES.get(title, title)}:")
             continue
         part.name = "div"
