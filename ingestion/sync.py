@@ -265,7 +265,11 @@ class Sync:
             )
 
     def _empty_message(self) -> str:
-        refused = [f"{report.name}: {line}" for report in self.reports for line in report.refused]
+        refused = [
+            line if line.startswith(f"{report.name}: ") else f"{report.name}: {line}"
+            for report in self.reports
+            for line in report.refused
+        ]
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         return "the sources contain no documents" + (f": {refused[0]}{more}" if refused else "")
 

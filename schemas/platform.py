@@ -161,11 +161,15 @@ class MarkdownSourceConfig(PageFolderConfig):
     """See `PageSourceConfig.skip`. The defaults mark pages that generators do not publish or list."""
 
 
+FileSuffix = Literal[".txt", ".html", ".htm", ".pdf", ".docx", ".csv", ".tsv"]
+"""A suffix of the files that a source of kind `files` reads."""
+
+
 class FilesSourceConfig(PageFolderConfig):
     """A folder of .txt, .html, .htm, .pdf, .docx, .csv and .tsv files."""
 
     kind: Literal["files"]
-    suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx", ".csv", ".tsv"], ...] = ()
+    suffixes: tuple[FileSuffix, ...] = ()
     """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
     """A pattern to search for in the first 10,000 characters of a text file.

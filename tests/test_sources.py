@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from ingestion.sources.registry import (
     UnchangedFile,
@@ -103,6 +104,26 @@ def test_malformed_page_url_is_a_configuration_error(
 def test_missing_folder_is_reported(kind: Kind, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"nowhere: no such folder"):
         read(kind.make, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [
+        ("files", "a/Start.MD", '; kind = "markdown" reads its .md files'),
+        ("markdown", "a.html", '; kind = "files" reads its .html files'),
+        ("markdown", "a.rst", ""),
+    ],
+)
+def test_files_of_another_kind_are_reported(
+    kind: str, name: str, hint: str, tmp_path: Path
+) -> None:
+    write(tmp_path / name, "text")
+    source = TypeAdapter[SourceConfig](SourceConfig).validate_python(
+        {"name": "docs", "kind": kind, "path": tmp_path}
+    )
+    with pytest.raises(SourceError) as error:
+        list(read_source(source, SourceLimits()))
+    assert str(error.value).endswith(f" file{hint}")
 
 
 def test_folder_without_matching_files_is_reported(kind: Kind, tmp_path: Path) -> None:

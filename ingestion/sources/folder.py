@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, get_args
 from urllib.parse import quote
 
 from ingestion.sources.page_version import folder_version
@@ -20,7 +20,7 @@ from ingestion.sources.registry import (
 )
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
+from schemas.platform import ApiDocsSourceConfig, FileSuffix, PageFolderConfig, SourceLimits
 
 READER_VERSION = 61
 """Version of the source readers, part of the fingerprint of each file.
@@ -40,6 +40,10 @@ Folders whose names begin with a dot are not read either.
 
 SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md", "genindex.html", "py-modindex.html"}
 """Names of files that are not read: the navigation and the cover of docsify, and the indexes of Sphinx."""
+
+MARKDOWN_SUFFIXES = {".md", ".mdx"}
+_SUFFIXES_OF_KINDS = {"markdown": MARKDOWN_SUFFIXES, "files": set(get_args(FileSuffix))}
+"""Maps kinds of sources to the suffixes of the files that they read."""
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 
@@ -146,10 +150,20 @@ def list_files(
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
     wanted = set(suffixes)
-    files = sorted(
+    files = _find_files(folder, wanted, read_anyway)
+    if not files:
+        names = " or ".join(sorted(wanted))
+        raise SourceError(f"{folder.name}: contains no {names} file{_other_kinds(folder, wanted)}")
+    return files
+
+
+def _find_files(
+    folder: Path, suffixes: Set[str], read_anyway: Set[str] = frozenset()
+) -> list[Path]:
+    return sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in wanted
+        if path.suffix.lower() in suffixes
         and path.name not in SKIPPED_FILES
         and not any(
             _is_skipped(name)
@@ -158,9 +172,16 @@ def list_files(
         )
         and path.is_file()
     )
-    if not files:
-        raise SourceError(f"{folder.name}: contains no {' or '.join(sorted(wanted))} file")
-    return files
+
+
+def _other_kinds(folder: Path, wanted: Set[str]) -> str:
+    """Return a clause about the files below `folder` that sources of other kinds read; may be empty."""
+    clauses = []
+    for kind, suffixes in _SUFFIXES_OF_KINDS.items():
+        files = [] if suffixes & wanted else _find_files(folder, suffixes)
+        if found := sorted({path.suffix.lower() for path in files}):
+            clauses.append(f'; kind = "{kind}" reads its {" and ".join(found)} files')
+    return "".join(clauses)
 
 
 def _is_skipped(folder_name: str) -> bool:

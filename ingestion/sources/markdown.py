@@ -19,7 +19,13 @@ import yaml
 from frontmatter.default_handlers import BaseHandler
 
 from ingestion.sources.api_docs import mark_deprecated
-from ingestion.sources.folder import PageValues, page_url, path_values, read_text
+from ingestion.sources.folder import (
+    MARKDOWN_SUFFIXES,
+    PageValues,
+    page_url,
+    path_values,
+    read_text,
+)
 from ingestion.sources.mdx_imports import included_files, insert_imports, without_partials
 from ingestion.sources.page_components import convert_lists_to_tables, replace_gitbook_tags
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
@@ -37,8 +43,6 @@ from ingestion.text.markdown_blocks import cell_text, escape_borders, markdown_t
 from prompts.user_text import user_text
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimits
-
-SUFFIXES = {".md", ".mdx"}
 
 MAX_NESTING = 20
 """Maximum depth of a field's indentation. Tags that are never closed would indent fields without limit."""
@@ -497,4 +501,4 @@ class MarkdownReader(PageFolderReader[MarkdownSourceConfig]):
         return included_files(path, source.path)
 
 
-READER = MarkdownReader(lambda _: SUFFIXES, read_content)
+READER = MarkdownReader(lambda _: MARKDOWN_SUFFIXES, read_content)

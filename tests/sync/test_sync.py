@@ -199,6 +199,12 @@ def test_sources_without_documents_are_an_error(harness: SyncHarness) -> None:
     assert len(harness.rows()) == 2
 
 
+def test_error_about_an_empty_folder_names_it_once(harness: SyncHarness) -> None:
+    harness.source("guides")
+    with pytest.raises(CollectionMissing, match=r"contain no documents: guides: contains no \.md"):
+        harness.sync(allow_deletes=True)
+
+
 def test_manifest_mismatch_requires_a_rebuild(harness: SyncHarness) -> None:
     write_pages(harness.source("guides"), 3)
     harness.sync()

@@ -11,8 +11,7 @@ from urllib.parse import unquote, urlsplit
 from app.analytics.report_text import count_of
 from ingestion.sources import markdown
 from ingestion.sources.files import file_suffixes
-from ingestion.sources.folder import check_size, list_files, read_text
-from ingestion.sources.markdown import SUFFIXES as MARKDOWN
+from ingestion.sources.folder import MARKDOWN_SUFFIXES, check_size, list_files, read_text
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.reader import DescriptionSummary, summarise_openapi
 from ingestion.sources.registry import EmptyFile, read_source
@@ -231,7 +230,10 @@ def _count_left_out(folder: Path, descriptions: Set[Path], limits: SourceLimits)
 
     Hidden files are not counted, nor are the OpenAPI `descriptions` and the files to which they may refer.
     """
-    others = {path.suffix.lower() for path in folder.rglob("*")} - {*MARKDOWN, *FILE_SUFFIXES}
+    others = {path.suffix.lower() for path in folder.rglob("*")} - {
+        *MARKDOWN_SUFFIXES,
+        *FILE_SUFFIXES,
+    }
     paths = [path for path in _files(folder, others) if not path.name.startswith(".")]
     used = _with_referenced(descriptions, paths, limits)
     counts = Counter(path.suffix.lower() for path in paths if path not in used)
