@@ -585,3 +585,78 @@ def test_operation_is_named_by_the_title_or_a_longer_heading(
         "`POST /v1/x`\n\n## Request parameters\n\n| Name | Required |\n| --- | --- |\n| a | yes |\n"
     )
     assert read_lines(page, tmp_path / "page.md") == [f"POST /v1/x {name}", "a!"]
+
+
+SIDE_BY_SIDE = """# Boats
+
+## List boats
+
+### REST
+
+```
+GET /boats
+SEARCH /boats
+```
+
+Returns the boats.
+
+```json
+{ "boats": [] }
+```
+
+### GraphQL
+
+```
+POST /query/boats
+```
+
+```graphql
+query { boats { name } }
+```
+
+## Sink a boat
+
+### REST
+
+```
+DELETE /boats/:id
+```
+
+### GraphQL
+
+```
+POST /query/boats
+```
+
+```graphql
+mutation { sink(id: 3) { depth } }
+```
+
+### Errors
+
+| Status | Code |
+| --- | --- |
+| 409 | `sunk_before` |
+"""
+
+
+def test_line_with_an_unknown_method_is_ignored(tmp_path: Path) -> None:
+    page = "# List boats\n\n```\nGET /boats\nSEARCH /boats\n```\n\n| Name | Required |\n| --- | --- |\n| port | no |\n"
+    assert read_lines(page, tmp_path / "page.md") == ["GET /boats List boats", "port"]
+
+
+def test_graphql_call_next_to_other_calls_is_no_operation(tmp_path: Path) -> None:
+    assert read_lines(SIDE_BY_SIDE, tmp_path / "page.md") == [
+        "GET /boats List boats",
+        "DELETE /boats/:id Sink a boat",
+        "id!",
+        "sunk_before",
+    ]
+
+
+def test_graphql_call_of_its_own_page_is_an_operation(tmp_path: Path) -> None:
+    page = (
+        "# Run a query\n\n```\nPOST /query\n```\n\n```graphql\nquery { boats }\n```\n\n"
+        "## Body\n\n| Name | Required |\n| --- | --- |\n| query | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["POST /query Run a query", "query!"]

@@ -86,6 +86,8 @@ _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _CURL_ARGUMENT = re.compile(rf"(?:(?<=[\s'\"])|(?<=--url=)){_CURL_URL.pattern}")
 """A URL that is an argument of its own or the value of `--url`, not a part of another argument."""
 _REQUEST_LINE = re.compile(rf"^\s*({ANY_METHOD})\s+({TARGET})")
+_OTHER_METHOD_LINE = re.compile(r"\s*[A-Z]{3,10}\s+(?:https?://\S+|/\S*)\s*")
+"""A line like a request line, with a method that is not in `Method`: `SEARCH /v1/x`."""
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
@@ -230,14 +232,19 @@ def is_json_example(block: MarkdownBlock) -> bool:
 def stated_calls(block: MarkdownBlock) -> list[Call]:
     """Return the calls that a block states.
 
-    A code block of request lines may state several calls. Other blocks state at most one. A text about a
-    response, such as the heading "403 GET /v1/x" of an error, states none.
+    A code block of request lines may state several calls. A request line with a method that is not in
+    `Method`, such as `SEARCH /v1/x`, is ignored. Other blocks state at most one. A text about a response,
+    such as the heading "403 GET /v1/x" of an error, states none.
     """
     if block.kind == "fence":
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]
         is_message = len(lines) > 1 and any(map(_HTTP_VERSION.search, lines))
-        others = [line for line in lines if not _REQUEST_LINE.match(line)]
+        others = [
+            line
+            for line in lines
+            if not (_REQUEST_LINE.match(line) or _OTHER_METHOD_LINE.fullmatch(line))
+        ]
         is_described = len(matches) <= 1 and all(map(_SENTENCE_LINE.match, others))
         if is_message or (others and not is_described):
             return []

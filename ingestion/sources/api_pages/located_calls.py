@@ -57,6 +57,8 @@ MAX_BLOCKS_BELOW_HEADING = 50
 
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language. There, `path: '/'` is code, not a label."""
+_GRAPHQL_CODE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?:graphql|gql)\b", re.IGNORECASE)
+"""The opening of a code block with a GraphQL query."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
@@ -110,7 +112,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
         found += _calls_in_overviews(blocks)
         found += _calls_in_requests(blocks) if found else _calls_in_examples(blocks)
     found = _with_action(found or _calls_without_method(blocks), blocks)
-    located_calls = _without_examples(found, blocks)
+    located_calls = _without_examples(_without_graphql(found, blocks), blocks)
     declared_keys = _repeated_declaration(located_calls)
     first: dict[tuple[str, str], LocatedCall] = {}
     for located in located_calls:
@@ -358,6 +360,25 @@ def _without_examples(
         for located in located_calls
         if located not in examples or not templates.matches(located.call)
     ]
+
+
+def _without_graphql(
+    located_calls: list[LocatedCall], blocks: Sequence[MarkdownBlock]
+) -> list[LocatedCall]:
+    """Return the calls, except those right above a GraphQL query, unless there are no others.
+
+    All queries have the same URL. It is no operation of its own if the page describes other operations.
+    """
+    others = [
+        located
+        for located in located_calls
+        if located.is_declared
+        or not any(
+            _GRAPHQL_CODE.match(below.text)
+            for below in blocks[located.block + 1 : located.block + 2]
+        )
+    ]
+    return others or located_calls
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
