@@ -286,3 +286,17 @@ def test_long_description_does_not_end_in_open_markup(markup: str, tmp_path: Pat
         assert description.count("[") == description.count("]")
         assert description.count("(") == description.count(")")
         assert text in [block.text for block in operation.further_prose]
+
+
+def test_example_in_a_guide_to_the_whole_api_is_no_operation(tmp_path: Path) -> None:
+    call = "```\nGET /v1/boats?port=Kiel\n```\n\n"
+    errors = "## Error codes\n\n| Code | Meaning |\n| --- | --- |\n| 404 | No such item |\n"
+    topics = "# The API\n\n## Signing in\n\nUse a key.\n\n## Related items\n\nName them.\n\n"
+    guide = f"{topics}## Long queries\n\nBefore:\n\n{call}{errors}"
+    assert read_lines(guide, tmp_path / "page.md") == []
+    reference = f"# List boats\n\n## Access\n\nUse a key.\n\n## Request\n\n{call}{errors}"
+    assert read_lines(reference, tmp_path / "page.md") == [
+        "GET /v1/boats List boats",
+        "port",
+        "404",
+    ]

@@ -96,6 +96,20 @@ def are_of_one_topic(
     return not all(index is not None and _is_topic(blocks[index].title) for index in own)
 
 
+def is_below_later_topic(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Return whether a block is in a section about a topic that follows sections about several others.
+
+    The sections are the outermost ones below the title of the page.
+    """
+    first = after_title(blocks)
+    section = next((index for index in headings_above(blocks, position) if index >= first), None)
+    if section is None or not _is_topic(blocks[section].title):
+        return False
+    level = blocks[section].level
+    topics = [b for b in blocks[first:section] if b.level == level and _is_topic(b.title)]
+    return len(topics) > 1
+
+
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
     """Return the index after the heading that is the title of the page, or 0 if there is no title.
 
