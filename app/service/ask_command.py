@@ -31,7 +31,10 @@ class AskCommand:
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """Id of the caller, which owns the session and the record; empty if no API key is required."""
+    """Id of the caller, who owns the session and the entry in the question log.
+
+    Empty if no API key is required.
+    """
     account: str = ""
     """The account under which the tokens are counted (see `Caller.account`)."""
     fresh: bool = False

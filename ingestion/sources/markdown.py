@@ -60,7 +60,10 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _NAMED_TARGET = re.compile(
     r"(?!.*\.(?:png|jpe?g|gif|svg|webp|bmp)$)(?:https?://\S+|[\w./:-]*\w)", re.IGNORECASE
 )
-"""A target that says where a link leads: a URL, path or name, such as `py:list`, but not of an image."""
+"""A target that can be shown as the text of a link without a label.
+
+It is a URL, a path, or a name such as `py:list`, but not the URL or path of an image.
+"""
 _PERMALINK = re.compile(r"[#¶§\u200b]?")
 """The label of a link from a heading to itself. Such links are removed later."""
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
@@ -83,7 +86,7 @@ _FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|At
 _TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
 """Attributes that may contain the type of a field."""
 _FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=", "={{")
-"""A page without any of these texts has no components that describe fields."""
+"""A page without any of these texts is not searched for components that describe fields."""
 _COLLAPSED = re.compile(
     rf"<(?P<tag>[A-Z][\w.]*){ATTRIBUTES}\s*>\s*<details{ATTRIBUTES}\s*>\s*"
     r"<summary>(?P<summary>(?:(?!</summary>).){1,1000})</summary>",
@@ -221,7 +224,11 @@ def _first_line(text: str, head: str) -> int:
 
 
 def _without_relative_link(link: re.Match[str]) -> str:
-    """Return a link unchanged, or only its text if its target is relative or it has no label."""
+    """Return an absolute link or a link to a section unchanged, and a relative link as its label.
+
+    A link without a label is replaced by its visible target (see `_visible_target`). If it has none, a
+    relative link is removed, and any other link is unchanged.
+    """
     text = link[1] or _visible_target(link[2])
     return link[0] if _SCHEME.match(link[2]) and (link[1] or not text) else text
 

@@ -40,9 +40,9 @@ _ROWS = re.compile(
 )
 """Lines that begin and end with `|`, and the line above them: a heading, a paragraph or a blank line.
 
-The text is a part of a page between two code blocks. A line break at its start is not a blank line: it ends
-the line of the closing fence. Rows directly below code or a list do not match, because they may continue a
-table that begins above the code or the list.
+The pattern is applied to the parts of a page outside code blocks. A line break at the start of a part is
+not a blank line: it ends the line of the closing fence above. Rows directly below code or a list do not
+match, because they may continue a table that begins above the code or the list.
 """
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^(?:[?!~]|(?<![^\n]\n)-)>(?=[ \t])", re.MULTILINE)

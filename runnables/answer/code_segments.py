@@ -84,9 +84,9 @@ def unasked_code(
     """Return the indices of the segments that must not be quoted as the context of another segment.
 
     If a request or response is pasted into the question, these are all code segments, because the asker
-    already has code. Otherwise, these are the labels and code of each group of tabs that contains no word
-    of the question except those in `heading_words`. If the question asks how something is done, the result
-    is empty.
+    already has code. Otherwise, the result is empty if the question asks how something is done. In all
+    other cases, these are the labels and code of each group of tabs that contains no word of the question
+    except those in `heading_words`.
     """
     if terms.has_pasted_call:
         return {index for index, segment in enumerate(segments) if segment.kind == "code"}

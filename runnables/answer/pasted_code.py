@@ -47,7 +47,7 @@ def _belongs_together(chunk: Chunk, following: Chunk) -> bool:
 
 
 def _first_segments(segments: Sequence[Segment]) -> Iterator[Segment]:
-    """Yield the first segments that fit into the share of a chunk, at least one."""
+    """Yield the first segments of a chunk that fit into its share of `MAX_CHARS`, but at least one."""
     chars_left = MAX_CHARS // MAX_FOLLOWING_CHUNKS
     for number, segment in enumerate(segments):
         chars_left -= len(segment.text)

@@ -1,4 +1,4 @@
-"""Repeats the latest question of a conversation about another thing that a follow-up names.
+"""Asks the latest question of a conversation again, about another thing, which a follow-up names.
 
 After "how does Google Pay work", the follow-up "and Apple Pay?" becomes "how does Apple Pay work".
 """
@@ -83,7 +83,7 @@ _DEFINITION = re.compile(
 """A question that asks only what something is or means."""
 
 _CONDITION = re.compile(r"(?:^|[：，,])(?:(?:如果|要是|若)?是?)([^\s：，,]{1,10})的话")
-"""A condition, such as 退货 ("returns") in 退货的话要传什么."""
+"""A condition, such as 退货 ("to return goods") in 退货的话要传什么."""
 
 _POSSESSIVE_END = re.compile(r"的呢$")
 
@@ -125,7 +125,8 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
     """Return the latest question, asked about what `text` names.
 
     The result is empty if `text` does more than name something, or if nothing shows that it is a follow-up.
-    An opener such as "and" shows this, and so does an ending such as "too".
+    An opener such as "and" shows this, and so does an ending such as "too". Neither is necessary for a
+    phrase with a preposition that the question also contains ("in Python?"), or for a verb ("delete?").
 
     The named thing replaces a similar name, similar words or the API's name in the question. If the
     question contains none of these, the named thing is appended, as in "how do I create an order: iOS?". If
@@ -133,8 +134,8 @@ def repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str
     With a possessive, as in 优惠券的呢 ("and that of coupons?"), it replaces the subject that
     `make_standalone` has inserted into the question.
 
-    If `text` identifies its subject (`names_subject`) or names a part of an API, such as "the parameters",
-    it can only replace a similar name or similar words. Without these, the result is empty.
+    If `text` is clear without the conversation (`names_subject`), or names a part of an API, such as "the
+    parameters", it can only replace a similar name or similar words. Without these, the result is empty.
     """
     base, aspect = split_aspect(history)
     # The latest question may itself be a repetition, such as "create an order: iOS?".
@@ -182,7 +183,7 @@ def _span_of_subject(
         )
         if span:
             return span
-    return _api_span(latest, words, new_name)
+    return _api_span(latest.api_name or "", question, words, new_name)
 
 
 def strip_ending(text: str) -> str:
@@ -237,8 +238,8 @@ def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
 def _similar_noun(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
     """Return the span of the first noun after "a" or "an" in `question`.
 
-    The span does not include the article. The result is None if `about` does not begin with "a" or "an",
-    because "an admin" is similar to "a sender", but not to "the sender".
+    The span does not include the article. `about` must begin with "a" or "an", too; otherwise, the result
+    is None. For example, "an admin" is similar to "a sender", but not to "the sender".
     """
     if not re.match(r"an?\s", about, re.I):
         return None
@@ -268,7 +269,7 @@ def _defined_term(question: str) -> tuple[int, int] | None:
 def _similar_condition(question: str, new_name: str) -> tuple[int, int] | None:
     """Return the span of the Chinese condition in `question`, if `new_name` is an action like it.
 
-    A noun such as 沙箱 ("sandbox") is not an action, unlike 退货 ("returns").
+    A noun such as 沙箱 ("sandbox") is not an action, unlike 退货 ("to return goods").
     """
     if not (condition := _CONDITION.search(question)):
         return None
@@ -320,11 +321,13 @@ def _similar_words(question: str, words: Sequence[Word], new_name: str) -> tuple
     return None
 
 
-def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
-    """Return the span of the name of the API of `latest` in its question, if `new_name` can replace it.
+def _api_span(
+    api_name: str, question: str, words: Sequence[Word], new_name: str
+) -> tuple[int, int] | None:
+    """Return the span of the name of an API in `question`, if `new_name` can replace it.
 
-    The words of the name can be in any order. A part of the name also counts if it has at least two English
-    words or two Chinese characters. A single word of a longer Chinese name must be a noun.
+    The words of the name can be in any order, and need not all be there. At least two English words or two
+    Chinese characters of the name are necessary. A single word of a longer Chinese name must be a noun.
 
     An action can only be replaced by another action. An English name after a word such as "I" or "to" is
     an action, as in "how do I cancel a booking". It can be replaced by words that begin with one of
@@ -332,15 +335,15 @@ def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, 
     noun. It can be replaced by at least two words, not all of them nouns, because a single word that is
     not a noun may be a place or a time, such as 海外.
     """
-    name = {word.text for word in words_with_positions(latest.api_name or "")}
+    name = {word.text for word in words_with_positions(api_name)}
     runs = [list(run) for known, run in groupby(words, lambda word: word.text in name) if known]
     if not runs:
         return None
     run = max(runs, key=len)
     start, end = run[0].start, run[-1].end
-    named = split_words(latest.question[start:end])
+    named = split_words(question[start:end])
     if named[0].isascii():
-        is_action = _BEFORE_ACTION.search(latest.question[:start])
+        is_action = _BEFORE_ACTION.search(question[:start])
         may_replace = not is_action or split_words(new_name)[0] in ACTION_VERBS
         return (start, end) if may_replace and len(named) > 1 else None
     new_words = split_words(new_name)

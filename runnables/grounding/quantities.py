@@ -12,16 +12,16 @@ QuantityKind = Literal["time", "size", "money", "percent", "clock"]
 Unit = tuple[QuantityKind, Decimal]
 
 MAX_NUMBER_CHARS = 25
-"""Maximum length of a number that is converted, in characters with separators.
+"""Maximum length of a number in digits or Chinese characters that is converted, with its separators.
 
-Longer ones are compared as written.
+Longer numbers are compared as written. Numbers in English words are always converted.
 """
 
 MIN_LARGE_NUMBER = 20
 """Smaller numbers that are written in words may be idioms (see `Quantity.may_be_idiom`).
 
-A Chinese numeral that does not begin with a digit and 十, 百, 千 or 万, such as 千万 or 二〇二六, may
-always be an idiom.
+A Chinese numeral may be an idiom, whatever its value, unless it begins with a digit followed by 十, 百, 千
+or 万. For example, 千万 and 二〇二六 may be idioms, but 三十 may not.
 """
 
 _DAY = Decimal(86_400)

@@ -156,12 +156,12 @@ def finish_reason(reply: AIMessage) -> str | None:
 
 
 def is_cut_reply(reply: AIMessage) -> bool:
-    """Return whether the limit on the length cut off `reply`."""
+    """Return whether `reply` was cut off at the limit on its length."""
     return finish_reason(reply) in _CUT
 
 
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:
-    """Return whether the limit on the length cut off `reply`, and the model was reasoning.
+    """Return whether `reply` was cut off at the limit on its length while the model was reasoning.
 
     The model was reasoning if the reply reports reasoning tokens, or has no text apart from thinking.
     """

@@ -96,7 +96,7 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
 def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     """Return the chunks of the API whose whole name or operation id is in `question`.
 
-    In names, articles, the form of the verb and a last word such as API are ignored: "creating booking"
+    The comparison ignores articles, the form of the verb and a last word such as API: "creating booking"
     names "Create a booking". A name that has only one word besides such a last word is not found. If the
     question contains several names, the longest one counts, or the first of several that are equally long.
 
@@ -133,8 +133,8 @@ def chunks_of_compared_apis(collection: Collection, details: ExtractedDetails) -
 
     A question about a difference compares the APIs whose operation ids or names it contains. Here, a name
     may consist of one word. A question that asks for the HTTP methods of a path compares the APIs at this
-    path, of which only the addresses and the prose are returned. If there is only one, the APIs at this
-    path with further parameters are also compared.
+    path, of which only the addresses and the prose are returned. If only one API is at this path, the APIs
+    with further parameters after it are also compared, such as `/orders/{id}` for `/orders`.
 
     This function blocks: call it in a worker thread.
     """
@@ -174,10 +174,11 @@ def _names_in(collection: Collection, question: str) -> list[str]:
 
 
 def names_action(text: str, name: str) -> bool:
-    """Return whether `text` contains the words of an API's `name`, such as "Create a booking", in order.
+    """Return whether `text` contains the words of an API's `name`, one directly after the other.
 
-    Articles and the form of the verb are ignored, and a synonym counts as the verb: "fetching the booking"
-    contains "Get a booking". A name that has only one word besides articles is not found.
+    Articles, the form of the verb and a last word such as API are ignored, and a synonym counts as the
+    verb: "fetching the booking" contains "Get a booking". A name that has only one word besides these is
+    not found.
     """
     return _has_name(_action_words(text), _name_words(name))
 
@@ -222,9 +223,10 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     segments = path.count("/")
 
     def closeness(url: str) -> tuple[int, bool, int]:
-        """Return the number of equal segments, and two values by which equal numbers are compared.
+        """Return the number of matching segments, and two values that decide between equal numbers.
 
-        These are whether the path has all parameters, and the negated difference in the number of segments.
+        They are whether the path has a value for each parameter of the URL, and the negated difference in
+        the number of segments.
         """
         difference = -abs(url.count("/") - segments)
         whole = count_matching_segments(path, url), True, difference

@@ -50,7 +50,8 @@ _LABEL = re.compile(
 )
 """A label in an error message, such as `code:` or `msg=`.
 
-At the end of the message, the colon or equals sign is optional.
+The colon or equals sign is optional at the end of the text, because the text may be only what precedes a
+code, as in `code 40014`.
 """
 
 ApiIdentity = tuple[str, str]
@@ -111,8 +112,8 @@ class ApiQuestionCounts:
         """Return the counts per API and day.
 
         APIs with more questions come first; the days of each API are in order. `operations` are the
-        documented operations that have the path of an API in `apis`, or its name if the API has no path. If
-        no operations are given, each path counts as one operation.
+        documented operations whose path is, or ends with, the path of an API in `apis`, and those that have
+        the name of an API without a path. If no operations are given, each path counts as one operation.
         """
         resolved = self._resolve_apis(operations)
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)

@@ -40,7 +40,10 @@ def stated_action(blocks: Sequence[MarkdownBlock]) -> Action | None:
 
 
 def _actions_in(block: MarkdownBlock) -> Iterator[str]:
-    """Yield the actions that labelled lines or the rows of a parameter table state."""
+    """Yield the actions that a block states.
+
+    They are in labelled lines, such as `Action: CreateRoom`, or in the rows of a parameter table.
+    """
     if "Action" not in block.text or block.kind in ("fence", "heading"):
         return
     if block.kind == "table":

@@ -117,7 +117,7 @@ def text_of(cell: str) -> str:
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((https?://[^\s()<>]+)\)")
 _HIDDEN = {"`": "\ue000", "[": "\ue001", "](": "\ue002", ")": "\ue003", "_": "\ue004"}
-"""Private-use characters that stand for the markup that `text_of` keeps while it removes the rest."""
+"""Private-use characters that replace the markup to keep, because `text_of` removes all markup."""
 
 
 def description_of(cell: str) -> str:
@@ -195,7 +195,9 @@ class Columns:
         return replace(self, at=at)
 
     def further_names(self, row: Sequence[str]) -> dict[int, str]:
-        """Return the Chinese names of `row` in the columns of names that are not in `at`, by column index.
+        """Return the Chinese names in `row`, with column indexes as keys.
+
+        Only columns of names that are not in `at` are read.
 
         For example, a table may have two columns of names: 变量名 with identifiers, which is in `at`, and
         字段名 with Chinese names.
@@ -243,9 +245,9 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     If several columns have the same kind, the first is used. Of several columns of names, such as 字段名
     and 变量名, the one with the most identifiers in `rows` is used.
 
-    A column of marks such as `required` is recognised by its cells, whatever its title. In a table with
-    types and such marks, names in the first column are recognised by their form, if no title announces
-    names. If the titles of types and descriptions are in the wrong order, the cells decide.
+    If no title announces a column of marks such as `required`, a column whose cells are all such marks is
+    used. In a table with types and marks, names in the first column are recognised by their form, if no
+    title announces names. If the titles of types and descriptions are in the wrong order, the cells decide.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):

@@ -37,7 +37,7 @@ _LABEL_ITEM = re.compile(
 _LABEL_LINE = re.compile(r"[\s>]*(?:\*\*|__)([^:：|*`_]{1,24})[:：]?(?:\*\*|__)[:：]?\s*")
 _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 _URL_LINE = re.compile(r"\s*https?://[^\s:：]+(?::\d+[^\s:：]*)?\s*")
-"""A line of code that is only a URL, as below `http请求方式：POST`."""
+"""A line of code that is only a URL. On some pages, it follows a line such as `http请求方式：POST`."""
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:

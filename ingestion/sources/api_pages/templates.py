@@ -1,6 +1,7 @@
 """Converts API pages that follow a common template to a form that the other modules of the package read.
 
-In this form, a call is a line of its own, and labels are above their content. The main templates are:
+In this form, a call (a method with a path, such as `GET /boats`) is a line of its own, and labels are above
+their content. The main templates are:
 
 - Lists of labels, such as `* **URL**`.
 - Lists and quotations that contain tables.
@@ -193,17 +194,18 @@ def _is_definition(block: MarkdownBlock) -> bool:
 def _defined_item(text: str) -> str:
     """Return a name and its definitions as a list item.
 
-    The first definition may consist of emphasised facts: `: *Optional* **string**`.
+    The first definition may consist of emphasised words, which give the type and say whether the name is
+    required: `: *Optional* **string**`.
     """
     name, first, *others = (line.lstrip(": \t") for line in text.strip().splitlines())
     if re.fullmatch(f"(?:{_EMPHASIS.pattern})+", first):
-        facts = sorted(_EMPHASIS.findall(first), key=_is_mark)  # the type before the mark
-        first = f"({', '.join(facts)})"
+        words = sorted(_EMPHASIS.findall(first), key=_is_mark)  # the type before `Optional`
+        first = f"({', '.join(words)})"
     return " ".join([f"- `{name}`", first, *others])
 
 
-def _is_mark(fact: str) -> bool:
-    return required_mark(fact) is not None
+def _is_mark(word: str) -> bool:
+    return required_mark(word) is not None
 
 
 # --- lists of labels ------------------------------------------------------------------------------
@@ -231,7 +233,8 @@ def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     announces a URL or a method, and the first line of some item is only a label.
     """
     items = split_list_items(block.text) if block.kind == "list" else []
-    has_table = _TABLE_IN_LIST.search(block.text)  # a table needs its label in the line above
+    # In a list with tables, only a label alone on its line counts: its table is below it.
+    has_table = _TABLE_IN_LIST.search(block.text)
     labels = map((_LABEL_ITEM if has_table else _FACT_ITEM).match, items)
     states_fact = any(label and is_fact_label(_label_text(label)) for label in labels)
     if not states_fact or not any(map(_LABEL_ITEM.match, items)):
