@@ -407,6 +407,11 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
         ("返回 18017 条怎么办", False),
         ("it returns 5000 items", False),
         ("how do I send 20000 messages", False),
+        ("412 or 428, which one and when?", True),
+        ("400 vs 422", True),
+        ("什么时候是412还是428", True),
+        ("do I need 412 or 428.5 metres of pipe", False),
+        ("can a room have 400 or 500 seats", False),
     ],
 )
 def test_code_is_asked_about_without_the_word_error(question: str, asks: bool) -> None:

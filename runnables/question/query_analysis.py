@@ -116,9 +116,19 @@ For example, "what does 40014 mean", "how do I fix 40014" and "why do I get a 40
 the number is its only other content: "how do I handle 5000 messages" does not match.
 """
 
+_UNROUND_STATUS = r"(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])"
+"""An HTTP error status, except 400 and 500, which may be quantities."""
+
+_BETWEEN = r"(?:\s?/\s?|\s(?:or|and|vs\.?|versus)\s(?:an?\s)?|\s?(?:和|与|跟|还是|或)\s?)"
+_COMPARED_STATUSES = re.compile(
+    rf"(?<![\w.-])(?:{_UNROUND_STATUS}{_BETWEEN}[45]\d\d|[45]\d\d{_BETWEEN}{_UNROUND_STATUS})(?![\w%-]|\.\w)",
+    re.IGNORECASE | re.ASCII,
+)
+"""Two HTTP error statuses next to each other, as in "401 or 403"."""
+
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
-    r"|冲突|失败|拒绝|无效|被拒)\s?(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z",
+    rf"|冲突|失败|拒绝|无效|被拒)\s?{_UNROUND_STATUS}\W*\Z",
     re.IGNORECASE,
 )
 """An HTTP error status at the end of a question, after a word for a failure: "version conflict 409"."""
@@ -350,7 +360,8 @@ def hexadecimal(number: str) -> str:
 
 
 def _is_about_errors(question: str) -> bool:
-    if any(each.search(question) for each in (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER)):
+    patterns = (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER, _COMPARED_STATUSES)
+    if any(each.search(question) for each in patterns):
         return True
     # "What is the full URL, the host answers 404" asks about something else.
     return bool(_LAST_STATUS.search(question)) and not _INTERROGATIVE.search(question)
