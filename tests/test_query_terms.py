@@ -207,3 +207,17 @@ def test_other_word_for_an_action_is_found(question: str, text: str, tmp_path: P
 )
 def test_word_before_a_value_to_send_is_a_field(question: str, names: list[str]) -> None:
     assert names_of_fields(question) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("The kiln has a touch screen. What now", set()),
+        ("what is glaze_id. And where", {"glaze_id"}),
+        ("edit kiln.json. What now", {"kiln.json"}),
+    ],
+)
+def test_word_before_a_full_stop_is_not_a_value(
+    tmp_path: Path, question: str, values: set[str]
+) -> None:
+    assert terms_of(tmp_path, question).values == values

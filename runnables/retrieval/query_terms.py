@@ -63,7 +63,7 @@ MIN_LINE_CHARS = 15
 """Minimum length, in characters, of a line that shows that program code or a log was pasted."""
 
 _MARKED_WORD = re.compile(
-    r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
+    r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*\d|\w*[._-]\w|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
     re.ASCII,
 )
 """A word with a digit, `.`, `_`, `-` or an inner capital, such as `order_id`; not a three-digit number."""
