@@ -263,6 +263,30 @@ def test_short_code_of_a_pasted_response_is_missing(
     assert ("检查账号" in text) is (said == "检查账号")
 
 
+VARIABLE_PARTS = (
+    "The variable `KILN_<ROOM>_HEAT` has the heat.\n\nFilters begin with `deg_` or `sec_`.\n\n"
+    "Call `GET /_alive` first.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("is KILN_attic_HEAT right?", []),
+        ("is KILN_attic_COLD right?", ["kiln_attic_cold"]),
+        ("deg_glaze=3 or hot_glaze=3?", ["hot_glaze"]),
+        ("GET /v2/_alive or /v2/_awake?", ["/v2/_awake"]),
+    ],
+)
+def test_name_that_matches_a_documented_pattern_is_not_missing(
+    tmp_path: Path, question: str, missing: list[str]
+) -> None:
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(collection, page("names", VARIABLE_PARTS))
+    assert missing_identifiers(collection, extract_details(question), Filters()) == missing
+    collection.close()
+
+
 MEMBERS = (
     "# Module kiln.py\n\n```python\nk = Kiln(3)\nk.light_up(at=900)\n```\n\n## class Kiln()\n\nOne oven.\n\n"
     "### async def light\\_up()\n\nHeats the oven slowly.\n\n## class Glaze()\n\nAll coats.\n\n"

@@ -8,6 +8,7 @@ Segments in brackets are optional: `/users/:id[/:part]/files`.
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 from ingestion.store.collection import Collection
 from schemas.document import Chunk
@@ -46,6 +47,21 @@ def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> 
         return []
     chunks = search_chunks(collection, path, filters)
     return [chunk for chunk in chunks if matching_patterns(unescaped_body(chunk), path)]
+
+
+def contains_below_base(collection: Collection, path: str, filters: Filters) -> bool:
+    """Return whether a chunk contains the rest of `path` after its base path: `/ping` for `/v1/ping`.
+
+    False if `path` has no base path. This function blocks: call it in a worker thread.
+    """
+    segments = _segments(path)
+    base = list(takewhile(_BASE_SEGMENT.fullmatch, segments))
+    if not path.startswith("/") or not base or base == segments:
+        return False
+    rest = "/" + "/".join(segments[len(base) :])
+    pattern = re.compile(rf"(?<![\w./}}>-]){re.escape(rest)}(?![\w-]|/[\w{{<:])", re.IGNORECASE)
+    chunks = search_chunks(collection, rest, filters)
+    return any(pattern.search(f"{chunk.section}\n{unescaped_body(chunk)}") for chunk in chunks)
 
 
 def search_chunks(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
