@@ -12,7 +12,11 @@ from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from runnables.question.extract_details import extract_details
-from runnables.question.query_analysis import asks_about_code, extract_identifiers
+from runnables.question.query_analysis import (
+    asks_about_code,
+    extract_identifiers,
+    header_names,
+)
 from runnables.retrieval.exact_search import (
     DEFINED,
     definition_strength,
@@ -261,6 +265,29 @@ def test_short_code_of_a_pasted_response_is_missing(
     text = quoted_page(tmp_path, codes, response)
     assert said in text
     assert ("检查账号" in text) is (said == "检查账号")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("HTTP/1.1 200 OK\nCooldown: 7\nContent-Type: text/html\n\nand now?", ["cooldown"]),
+        ("POST /jars HTTP/1.1 Cooldown: 7 why?", ["cooldown"]),
+        ("what may the Cooldown header contain", ["cooldown"]),
+        ("when is the header `Cooldown` sent", ["cooldown"]),
+        ("Cooldown: 7 days, which header is this", []),
+        ("Which headers do I need in the Request header?", []),
+    ],
+)
+def test_header_is_an_identifier(question: str, names: list[str]) -> None:
+    assert header_names(question) == names
+    assert set(names) <= set(extract_identifiers(question))
+
+
+def test_header_of_a_sample_response_is_no_definition() -> None:
+    sample = page("sample", "```http\nHTTP/1.1 200 OK\nServer: x\nCooldown: 7\n\n{}\n```")
+    described = page("described", "Cooldown: seconds to wait")
+    strengths = [definition_strength(chunk, ["cooldown"]) for chunk, *_ in (sample, described)]
+    assert strengths == [0, DEFINED]
 
 
 VARIABLE_PARTS = (

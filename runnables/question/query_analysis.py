@@ -63,6 +63,16 @@ _NAME = re.compile(
 )
 """A name with `_`, `.`, `-` or an inner capital, such as `order_id`, `items[].id` and `skuId`."""
 
+_HTTP_VERSION = re.compile(r"\bHTTP/\d(?:\.\d)?\s")
+_HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*): (?=\S)", re.ASCII)
+"""A header in a pasted HTTP message, whose lines may be joined."""
+
+_HEADER_IN_PROSE = re.compile(
+    r"(?<=\w )[\"'`]?([A-Z][a-z]+)[\"'`]?\s(?:(?:request|response)\s)?headers?\b"
+    r"|\bheader\s[\"'`]?([A-Z][a-z]+)\b"
+)
+"""A capitalised word next to "header", not at the start of a sentence."""
+
 _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
 _TELEPHONE_NUMBER = re.compile(
     r"(?<![\w.-])(?:(?:\d{1,3}-)?\d{3,4}-\d{3,4}-\d{4}|0\d{2,3}-\d{7,8})(?![\w-]|\.\w)", re.ASCII
@@ -155,6 +165,13 @@ _ASKS_FOR_MEANING = re.compile(
 _QUESTION_WORDS = {"what", "is", "are", "does", "do", "the", "a", "an", "of", "s", "mean", "means",
                    "meaning", "field", "parameter", "param", "header", "error", "code", "errcode",
                    "enum", "value"}  # fmt: skip
+
+
+_COMMON_HEADERS = frozenset(
+    ["accept", "cache-control", "connection", "content-encoding", "content-length", "content-type",
+     "date", "host", "keep-alive", "server", "transfer-encoding", "user-agent", "vary"]
+)  # fmt: skip
+"""Headers of most HTTP messages."""
 
 
 class Glossary:
@@ -292,10 +309,11 @@ def _are_questions(question: str, parts: list[str]) -> bool:
 def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
-    Identifiers are error codes, paths, flags such as `--draft`, telephone numbers, and names with `_`, `.`,
-    `-` or an inner capital. Short numbers such as 404 and -1 are codes in a question about errors. In other
-    questions, they are codes if they are hexadecimal or negative, or follow the name of a code. Numbers in
-    dates and times are not codes. A plain word can be an identifier, such as `sign` in "what is sign?".
+    Identifiers are error codes, paths, flags such as `--draft`, telephone numbers, names of HTTP headers,
+    and names with `_`, `.`, `-` or an inner capital. Short numbers such as 404 and -1 are codes in a
+    question about errors. In other questions, they are codes if they are hexadecimal or negative, or follow
+    the name of a code. Numbers in dates and times are not codes. A plain word can be an identifier, such as
+    `sign` in "what is sign?".
     """
     text = without_timestamps(_URL_OR_EMAIL.sub(" ", question))
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -308,6 +326,7 @@ def extract_identifiers(question: str) -> list[str]:
         *extract_details(question).paths,
         *(name for name in _NAME.findall(text) if not _ABBREVIATION.fullmatch(name)),
         *command_flags(text),
+        *header_names(question),
         *_plain_words(question),
     ]
     return list(dict.fromkeys(name.lower() for name in names))
@@ -327,6 +346,20 @@ def specific_identifiers(question: str) -> list[str]:
 def camel_case_names(question: str) -> list[str]:
     """Return the names in `question` such as `orderId`, in lower case."""
     return [name.lower() for name in _CAMEL_CASE.findall(question)]
+
+
+def header_names(question: str) -> list[str]:
+    """Return the names of the HTTP headers in `question`, in lower case.
+
+    These are the headers after a version such as `HTTP/1.1` in a pasted message, and the capitalised words
+    next to "header". Words that developers use on every platform do not count. Headers of most messages,
+    such as `Content-Type`, do not count in a pasted message.
+    """
+    version = _HTTP_VERSION.search(question)
+    pasted = question[version.start() :] if version else ""
+    names = [name for name in _HEADER_LINE.findall(pasted) if name.lower() not in _COMMON_HEADERS]
+    names += [first or second for first, second in _HEADER_IN_PROSE.findall(question)]
+    return [name.lower() for name in names if name.lower() not in DEVELOPER_WORDS]
 
 
 def names_of_fields(question: str) -> list[str]:

@@ -17,6 +17,8 @@ and a name if it defines a pattern of names, such as `QUEUE_<NAME>_URL`.
 It defines a dotted name, such as `Room.close`, if it defines the last part, and its title or headings
 contain the part before: the section "close" below the heading "class Room".
 
+The first line and the headers of a sample request or response define nothing.
+
 Some mentions outside these cases are weaker definitions (see `LISTED`). Exact search ignores the rest.
 """
 
@@ -121,6 +123,13 @@ _DECLARATION = (
     r"|var)\s+)*(?:[\w$]+(?:\.|::|#))*"
 )
 """Words of programming languages that declare a name, and the packages and classes before a name."""
+
+_HTTP_MESSAGE = re.compile(
+    r"^[ \t]*(?:HTTP/\d(?:\.\d)?[ \t]+\d{3}\b.*|[A-Z]+[ \t]\S+[ \t]HTTP/\d(?:\.\d)?[ \t]*)"
+    r"(?:\n[ \t]*[A-Za-z][\w-]*:.*)+",
+    re.MULTILINE,
+)
+"""The first line and the headers of a sample request or response, which define no identifiers."""
 
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
 """Characters after an identifier that is only the start of a longer one."""
@@ -411,7 +420,7 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
 def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
     """Yield the strength with which each line that contains `identifier` defines it."""
     header = ""
-    for line in body.splitlines():
+    for line in _HTTP_MESSAGE.sub("", body).splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
         if identifier in line.lower():

@@ -29,6 +29,7 @@ from runnables.question.query_analysis import (
     Lexicon,
     camel_case_names,
     general_lexicon,
+    header_names,
     main_languages,
     names_of_fields,
     numeric_codes,
@@ -141,6 +142,7 @@ class QueryTerms:
         names = [
             *_identifiers_and_patterns(asked, collection),
             *camel_case_names(asked),
+            *header_names(details.question),
             *names_of_fields(text),
         ]
         codes = [code.lower() for code in error_codes(details.text)]
