@@ -125,3 +125,56 @@ def test_pasted_line_without_an_explanation_is_not_an_answer_with_high_confidenc
     (tmp_path / "guides").mkdir()
     (tmp_path / "guides" / "page.md").write_text(page)
     assert ask(tmp_path, PASTED).confidence != "high"
+
+
+def test_code_within_a_text_is_quoted_although_the_question_contains_other_code(
+    tmp_path: Path,
+) -> None:
+    page = (
+        "# Glaze filters\n\nA filter on several glazes matches if one glaze matches, for example in:\n\n"
+        '```json\n{"glazes": {"colour": "red"}}\n```\n\n'
+        "The operator `all_of` changes this so that every glaze must match the colour:\n\n"
+        '```json\n{"glazes": {"all_of": {"colour": "red"}}}\n```\n\n'
+        "Pots without a glaze match such a filter.\n"
+    )
+    question = (
+        'I want pots where every glaze is red, but the filter {"glazes": {"colour": "red"}} '
+        "also matches pots with one red glaze. What is wrong?"
+    )
+    text = quoted_page(tmp_path, page, question)
+    assert '{"glazes": {"all_of": {"colour": "red"}}}' in text
+
+
+def test_label_of_code_that_is_not_quoted_is_left_out(tmp_path: Path) -> None:
+    page = (
+        "# Fire a kiln\n\nA kiln that is hot is not fired again.\n\n"
+        '**Example Request**\n\n```json\n{"kiln": "k1", "hot": false}\n```\n\n'
+        "The kiln is locked while it is fired.\n"
+    )
+    question = 'why is the kiln locked and not fired? {"kiln": "k1", "hot": false}'
+    text = quoted_page(tmp_path, page, question)
+    assert "The kiln is locked" in text
+    assert "Example Request" not in text
+
+
+def test_label_that_announces_only_another_label_is_left_out(tmp_path: Path) -> None:
+    page = (
+        "# Fire a kiln\n\nFiring takes nine hours.\n\n**Synopsis:**\n\n**Example Request**\n\n"
+        "```sh\nkiln fire --hours 9\n```\n"
+    )
+    text = quoted_page(tmp_path, page, "how do I fire a kiln for nine hours?")
+    assert "Example Request" in text
+    assert "Synopsis" not in text
+
+
+def test_label_of_a_paragraph_that_is_quoted_before_is_left_out(tmp_path: Path) -> None:
+    warning = "A shelf of the kiln that is cracked is not loaded with pots."
+    page = (
+        f"# Kilns\n\n## Loading the shelf of a kiln\n\n**Important**\n\n{warning}\n\n"
+        "Pots on the shelf must not touch.\n\n"
+        f"## Pots on the shelf of a kiln\n\n**Warning**\n\n{warning}\n\n"
+        "**Note**\n\nPots are fired in the order of the shelf.\n"
+    )
+    text = quoted_page(tmp_path, page, "how are pots loaded on the shelf of a kiln?")
+    assert "**Note**\n\nPots are fired" in text
+    assert "**Warning**" not in text

@@ -83,13 +83,19 @@ def unasked_code(
 ) -> set[int]:
     """Return the indices of the segments that must not be quoted as the context of another segment.
 
-    If a request or response is pasted into the question, these are all code segments, because the asker
-    already has code. Otherwise, the result is empty if the question asks how something is done. In all
-    other cases, these are the labels and code of each group of tabs that contains no word of the question
-    except those in `heading_words`.
+    If a request or response is pasted into the question, these are the code segments with their labels,
+    because the asker already has code. Code within a text stays, because the text is unclear without it
+    (see `_is_within_text`). If nothing is pasted, the result is empty if the question asks how something is
+    done. In all other cases, these are the labels and code of each group of tabs that contains no word of
+    the question except those in `heading_words`.
     """
     if terms.has_pasted_call:
-        return {index for index, segment in enumerate(segments) if segment.kind == "code"}
+        code = {
+            index
+            for index, segment in enumerate(segments)
+            if segment.kind == "code" and not _is_within_text(segments, index)
+        }
+        return code | {index - 1 for index in code if index and segments[index - 1].is_label}
     if "steps" in terms.needs:
         return set()
     groups = ([index for tab in tabs for index in tab] for tabs in _tab_groups(segments))
@@ -99,6 +105,19 @@ def unasked_code(
         if all(words_in_segment(terms, segments[each]) <= heading_words for each in group)
         for index in group
     }
+
+
+def _is_within_text(segments: Sequence[Segment], index: int) -> bool:
+    """Return whether a paragraph announces the code at `index`, and another one follows that says more.
+
+    The second paragraph is neither a label nor a bare announcement, which begin another example.
+    """
+    before, after = segments[max(0, index - 1)], segments[index + 1 : index + 2]
+    is_announced = before.is_introduction and not before.is_label
+    return is_announced and any(
+        each.kind == "paragraph" and not (each.is_label or each.is_bare_announcement)
+        for each in after
+    )
 
 
 def _tab_groups(segments: Sequence[Segment]) -> Iterator[list[range]]:

@@ -468,7 +468,7 @@ def _other_sides(
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Yield `passages` without segments that an earlier passage contains.
+    """Yield `passages` without segments that an earlier passage contains, and without their labels.
 
     A paragraph is also left out if an earlier passage quotes the same text from another section of its
     document.
@@ -476,9 +476,28 @@ def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassag
     quoted = set[tuple[object, object]]()
     for passage in passages:
         contents = {segment: _content(passage.chunk, segment) for segment in passage.segments}
-        if segments := [segment for segment in passage.segments if contents[segment] not in quoted]:
+        new = {segment for segment in passage.segments if contents[segment] not in quoted}
+        following = [*passage.segments[1:], None]
+        segments = [
+            segment
+            for segment, next_segment in zip(passage.segments, following, strict=True)
+            if segment in new and not _is_empty_label(segment, next_segment, new)
+        ]
+        if segments:
             quoted.update(contents.values())
             yield replace(passage, segments=segments)
+
+
+def _is_empty_label(segment: Segment, following: Segment | None, quoted: Set[Segment]) -> bool:
+    """Return whether a segment only announces `following`, which is not quoted or another label.
+
+    A label before another label, such as "Python" before "Request", may belong to it, unless the first one
+    ends in a colon.
+    """
+    if following is None or not (segment.is_label or segment.is_bare_announcement):
+        return False
+    is_before_label = segment.is_bare_announcement and segment.is_label and following.is_label
+    return following not in quoted or is_before_label
 
 
 def _content(chunk: Chunk, segment: Segment) -> tuple[object, object]:
