@@ -393,6 +393,22 @@ def test_passage_ends_with_the_announcement_that_answers(tmp_path: Path) -> None
     assert sentence in quoted_page(tmp_path, page, "what does the endpoint reply to a ping?")
 
 
+@pytest.mark.parametrize("last_chars", [200, 500])
+def test_list_is_quoted_to_its_last_short_item_or_ends_with_an_ellipsis(
+    tmp_path: Path, last_chars: int
+) -> None:
+    cold = "- `kiln.cold`: the kiln is cold. " + "It is sent once a day. " * 18
+    hot = "- `kiln.hot`: the kiln is hot. " + "It is sent once a night. " * 14
+    last = "- `kiln.fired`: sent later. " + "x" * last_chars
+    page = (
+        f"# Events\n\nA kiln sends these events:\n\n{cold}\n{hot}\n{last}\n\nThey have no order.\n"
+    )
+    text = quoted_page(tmp_path, page, "which events does a kiln send once a day or a night?")
+    assert "kiln.hot" in text
+    assert ("kiln.fired" in text) == (last_chars < 300)
+    assert ("\n- …" in text) == (last_chars > 300)
+
+
 def test_announcement_of_code_that_is_not_asked_for_is_not_quoted(tmp_path: Path) -> None:
     page = (
         "# List kilns\n\nThe path is `/v2/kilns`.\n\n"

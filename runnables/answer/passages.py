@@ -149,17 +149,18 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
         return True
 
     rows = [anchor, *(_further_rows(candidate, anchor) if is_row else ())]
-    dropped = [index for index in rows if not add(index)]
-    if len(dropped) == 1 and len(segments[dropped[0]].text) <= MAX_CHARS // 3:
-        # A single short row is kept and not counted, because a mark in its place would be hardly shorter.
-        chosen[dropped[0]] = 0
+    for index in rows:
+        add(index)
+    chosen |= _single_rest(segments, rows, chosen)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted, because the segments after it are unclear without it
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
         left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
         if is_row:
-            left_out.update(_table_rows(segments, anchor))
+            left_out.update(_same_block(segments, anchor))
         _grow(candidate.relevances, min(chosen), max(chosen), lambda i: i in left_out or add(i))
+        items = [i for i in _same_block(segments, max(chosen)) if segments[i].list_size]
+        chosen |= _single_rest(segments, items, chosen)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
     return _asked_rows_first(candidate, chosen)
@@ -179,6 +180,18 @@ def _introduces(segments: Sequence[Segment], index: int) -> bool:
     )
 
 
+def _single_rest(
+    segments: Sequence[Segment], indices: Sequence[int], chosen: Collection[int]
+) -> dict[int, int]:
+    """Return the one of `indices` that is not in `chosen`, if it is short and the only one.
+
+    Its length is 0: it is not counted, because a mark in its place would be hardly shorter.
+    """
+    rest = [index for index in indices if index not in chosen]
+    is_short = len(rest) == 1 and len(segments[rest[0]].text) <= MAX_CHARS // 3
+    return {rest[0]: 0} if is_short else {}
+
+
 def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int], bool]) -> None:
     """Add the segments before `first` and after `last`, the more relevant side first, while they fit."""
     before, after = first - 1, last + 1
@@ -189,9 +202,9 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
             after = after + 1 if add(after) else len(relevance)
 
 
-def _table_rows(segments: Sequence[Segment], row: int) -> list[int]:
-    """Return the indices of all rows of the table of `row`."""
-    return [i for i, segment in enumerate(segments) if segment.block == segments[row].block]
+def _same_block(segments: Sequence[Segment], index: int) -> list[int]:
+    """Return the indices of all rows of a table, or items of a list, of which one is at `index`."""
+    return [i for i, segment in enumerate(segments) if segment.block == segments[index].block]
 
 
 def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
@@ -201,7 +214,7 @@ def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     """
     segments, terms, relevance = candidate.segments, candidate.terms, candidate.relevances
     clear = _clear_relevance(terms)
-    table = _table_rows(segments, anchor)
+    table = _same_block(segments, anchor)
     rows = [i for i in table if i != anchor]
     if anchor in candidate.matrix_rows:
         rows = [i for i in rows if i in candidate.matrix_rows]

@@ -177,8 +177,9 @@ def _block_texts(
 
     A block is a paragraph, a table, a list or code. Its text begins with the paragraph that introduces it,
     such as "Example:". An introduction at the end is included only if there is no other text, or if it is
-    neither a label nor a bare announcement. Each item of a numbered list is a separate text. Added markup,
-    such as the borders of tables, does not count towards `max_chars`.
+    neither a label nor a bare announcement. Each item of a numbered list is a separate text. An ellipsis
+    marks the end of another list if items are left out, but not a single item, which is clearly an excerpt.
+    Added markup, such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -191,6 +192,8 @@ def _block_texts(
         else:
             separator = {"bullet": "\n", "code": "\n\n"}.get(kind, " ")
             blocks = [separator.join(s.text for s in group)]
+            if kind == "bullet" and 1 < len(group) < group[0].list_size:
+                blocks[0] += "\n- …"
         blocks[0] = f"{introduction}\n\n{blocks[0]}".strip()
         introduction = ""
         if group[-1].is_introduction:

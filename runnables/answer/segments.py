@@ -76,6 +76,8 @@ class Segment:
     """The cells of a table row, each as a pair of its column's title and its Markdown."""
     number: int = 0
     """Number of an item in a numbered list; 0 for other segments."""
+    list_size: int = 0
+    """Number of items of the segment's list; 0 for other segments."""
     is_parameter: bool = False
     table_names: tuple[str, ...] = ()
     """Names of all rows of the segment's table; empty for rows of error codes and for other segments.
@@ -191,19 +193,24 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield from (segment("code", part) for part in _code_parts(textwrap.dedent(block.text)))
     elif block.kind == "list":
-        items = filter(None, map(quotable_markdown, split_list_items(block.text)))
-        if first := _FIRST_NUMBER.match(block.text):
-            numbered = enumerate(items, int(first[1]))
-            yield from (segment("item", item, number=number) for number, item in numbered)
-        else:
-            yield from (
-                segment("bullet", list_item("-", item), name=_name_of_item(item)) for item in items
-            )
+        yield from _list_items(index, block.text)
     else:
         text = quotable_markdown(textwrap.dedent(block.title or block.text))
         if any(map(str.isalnum, text)):
             sentences = split_sentences(text) if len(text) > MAX_SEGMENT_CHARS else [text]
             yield from (segment("paragraph", sentence.strip()) for sentence in sentences)
+
+
+def _list_items(index: int, text: str) -> Iterator[Segment]:
+    """Yield the items of the list `text`, whose block has this index in its chunk."""
+    items = list(filter(None, map(quotable_markdown, split_list_items(text))))
+    if first := _FIRST_NUMBER.match(text):
+        for number, item in enumerate(items, int(first[1])):
+            yield Segment(index, "item", item, number=number, list_size=len(items))
+        return
+    for item in items:
+        bullet, name = list_item("-", item), _name_of_item(item)
+        yield Segment(index, "bullet", bullet, name=name, list_size=len(items))
 
 
 def _code_parts(code: str) -> list[str]:
