@@ -153,3 +153,20 @@ def test_error_code_comes_before_the_section_of_its_function(tmp_path: Path) -> 
     )
     text = quoted_page(tmp_path, page, "What does error 61055 of light_oven mean?")
     assert "The gas is off." in text.partition("[1]")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "is_quoted"),
+    [("Ferro", "Quartz", True), ("Ferro", "FerroDB", False), ("FerroSQLite", "Quartz", True)],
+)
+def test_row_is_found_by_the_only_short_form_of_its_name(
+    tmp_path: Path, name: str, other: str, is_quoted: bool
+) -> None:
+    filler = "".join(f"| Store{letter} | {'at any time ' * 5}|\n" for letter in "ABCDEFGHIJ")
+    page = (
+        "# Stores\n\n| Store | Version |\n| --- | --- |\n| Basalt | 5.7 |\n| FerroSQL | 11 |\n"
+        f"| {other} | 3 |\n{filler}"
+    )
+    text = quoted_page(tmp_path, page, f"oldest Basalt / {name} we can run this on?")
+    assert "| Basalt | 5.7 |" in text
+    assert ("| FerroSQL | 11 |" in text) == is_quoted

@@ -41,6 +41,9 @@ MIN_LINE_SIMILARITY = 80
 The lines may differ in a time or a name.
 """
 
+MIN_SHORT_FORM_CHARS = 5
+"""Minimum length of a short form of a name, such as "postgres" for "PostgreSQL", in characters."""
+
 PARAMETER_WORDS = frozenset(
     ["paramet", "param", "argument", "field", "参数", "字段", "传", "传入", "填", "填写"]
 )
@@ -51,6 +54,27 @@ They do not help to choose the row of a parameter.
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
 """Matches in identifiers such as `sku_id`, `skuId` and `--sku`, but not in words such as "Refund"."""
+
+
+_PROPER_NAME = re.compile(r"[A-Z][A-Za-z]+")
+"""The name of a row such as `PostgreSQL`, but not an identifier such as `orderId`."""
+
+
+def _is_short_form(word: str, segment: Segment) -> bool:
+    """Return whether `word`, in lower case, begins like a row's name: "postgres" and "PostgreSQL".
+
+    The shorter one must be the start of the longer one, and at least half of it. No other row of the table
+    may have such a name.
+    """
+    if segment.is_parameter or not _PROPER_NAME.fullmatch(segment.name):
+        return False
+
+    def is_alike(name: str) -> bool:
+        shorter, longer = sorted([word, name.lower()], key=len)
+        is_long_enough = len(shorter) >= max(MIN_SHORT_FORM_CHARS, len(longer) / 2)
+        return is_long_enough and longer.startswith(shorter)
+
+    return list(filter(is_alike, segment.table_names)) == [segment.name]
 
 
 @dataclass(frozen=True)
@@ -167,7 +191,8 @@ class Candidate(RankedChunk):
             names, name = segment.names.keys() & values, segment.name.lower()
             stems = set(map(stem, split_words(name))) if name in segment.names else None
             is_word = stems is not None and stems <= words and not stems <= terms.flag_words
-            return names | {name} if is_word else names
+            is_short_form = any(_is_short_form(word, segment) for word in words)
+            return names | {name} if is_word or is_short_form else names
 
         return list(map(asked_names, self.segments))
 
