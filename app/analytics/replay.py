@@ -101,7 +101,7 @@ class ReplayedQuestion(ApiModel):
     id: str
     """Id of the record."""
     question: str
-    """The question that is asked again; for a follow-up, this is its standalone form."""
+    """The text that is asked again; for a follow-up, its standalone form if this was recorded."""
     times: int
     """Number of times that the question was asked."""
     before: ReplayOutcome
@@ -249,7 +249,7 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
     by_command: dict[str, list[tuple[AskCommand, QuestionRecord]]] = {}
     for command, record in reversed(list(_commands(records))):
         by_command.setdefault(repr(command), []).append((command, record))
-    return [RecordedQuestion(*same[0], times=len(same)) for same in by_command.values()]
+    return [RecordedQuestion(*asked[0], times=len(asked)) for asked in by_command.values()]
 
 
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:

@@ -74,7 +74,7 @@ from schemas.question import AnswerMode, Filters, StructuredQuestion
 RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
 """The errors that `POST /retrieve` declares.
 
-Model errors are not declared, because retrieval continues without a model that fails.
+Model errors are not declared: if a model fails, retrieval continues without it.
 """
 
 ANSWER_ERRORS = (

@@ -23,7 +23,7 @@ from schemas.errors import ApideskError, ModelError
 HealthState = Literal["ok", "degraded", "failed"]
 
 PROBE_INTERVAL_S = 30.0
-"""Minimum time between a failed call to a model and its next probe, in seconds.
+"""Minimum time between a failed call to a model and the next probe of this model, in seconds.
 
 A probe is a small call with which a readiness check tests the model.
 """

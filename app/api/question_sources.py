@@ -84,10 +84,9 @@ _MIN_VALUE_DIGITS = 3
 """Minimum number of digits in a value."""
 
 _MIN_VALUE_RUNS = 3
-"""Minimum number of runs of a value, if the token contains a vowel.
+"""A token with a vowel is a value only if it has at least this many runs.
 
-A token with a vowel and fewer runs, such as HMACSHA256, is a term. Without a vowel, the number of runs does
-not matter.
+HMACSHA256, with two runs, is a term. In a token without a vowel, the number of runs does not matter.
 """
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
@@ -110,7 +109,7 @@ class LoggedQuestions:
         self._cache: dict[tuple[str, Language], tuple[float, tuple[str, ...]]] = {}
 
     def get(self, owner: str, language: Language) -> tuple[str, ...]:
-        """Return the questions, most frequent first; an empty tuple if the database does not answer.
+        """Return `frequent_questions` of the owner; an empty tuple if the database does not answer.
 
         This method blocks: call it in a worker thread.
         """
@@ -126,7 +125,7 @@ class LoggedQuestions:
 
 
 def frequent_questions(records: Iterable[QuestionRecord], language: Language) -> tuple[str, ...]:
-    """Return the suitable questions that were asked in at least MIN_SESSIONS sessions, most frequent first.
+    """Return the suitable questions that were asked in at least MIN_SESSIONS sessions, most sessions first.
 
     Wordings that differ only in case, spaces and punctuation are one question, which is returned in its
     latest wording. All records without a session count as one session, because they may come from one

@@ -259,11 +259,12 @@ async def get_suggestions(
 ) -> Suggested:
     """Return up to four questions that the documents answer.
 
-    Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. A frequent question is left out if it contains a URL, an e-mail
-    address or a value such as an order number, or if the pages that its answers cite lack many of its
-    words. If fewer than four questions remain, more are made from page titles, headings, API names and
-    error codes. No questions are made from documents that are marked as deprecated.
+    Unless APIDESK_SUGGEST_QUESTIONS is false, frequent questions come first: those asked in at least three
+    sessions of the caller's API key, or of all callers if no key is required. A frequent question is left
+    out if it contains a URL, an e-mail address or a value such as an order number, or if the pages that its
+    answers cite lack many of its words. If fewer than four questions remain, more are made from page
+    titles, headings, API names and error codes. No questions are made from documents that are marked as
+    deprecated.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. The values come from the entries in an answer's `sources`: pass the `source` of

@@ -26,7 +26,7 @@ from schemas.model_output import ModelOutput
 from schemas.settings import Settings
 
 SCORED_CHUNKS = 5
-"""Number of retrieved chunks that are searched for the facts."""
+"""Number of retrieved chunks that are searched for the facts, and compared with the gold documents."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
 """How the service dealt with a question.
@@ -130,7 +130,7 @@ class AnswerScores(ApiModel):
     answerable: int
     """Number of answerable questions, which have gold documents or facts."""
     page: float | None
-    """Share of the answerable questions with a gold document among the first five chunks."""
+    """Share of the answerable questions whose first five chunks include a gold document."""
     evidence: float | None
     """Share of the answerable questions whose first five chunks state all facts."""
     right: float | None

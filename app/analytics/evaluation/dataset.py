@@ -47,9 +47,8 @@ OFF_TOPIC = "off-topic"
 MIN_KEY_SIMILARITY = 0.85
 """Minimum similarity at which an unknown key or `kind` of a question counts as a misspelling.
 
-For example, the key `fact` of a line in the file of questions is refused as a misspelling of `facts`.
-
-The similarity is difflib's ratio, from 0 to 1.
+For example, a question with the key `fact` is refused, because `fact` resembles `facts`. The similarity is
+difflib's ratio, from 0 to 1.
 """
 
 SAMPLE_DOCUMENTS = 2_000
@@ -91,8 +90,8 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_as_list), Field(min_l
 class EvaluationQuestion(BaseModel):
     """A question and its gold documents.
 
-    Unknown keys are ignored, because public datasets contain additional keys. An unknown key is refused
-    only if it looks like a misspelling of a known key that the question lacks, such as `fact` for `facts`.
+    Unknown keys are ignored, because public datasets contain additional keys. However, an unknown key is
+    refused if it looks like a misspelling of a known key that the question lacks: `fact` for `facts`.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -317,11 +316,11 @@ class DocumentIndex:
     def documents_named(self, name: str) -> frozenset[str]:
         """Return the keys of the documents that `name` refers to.
 
-        A name is looked up in this order, and the first match counts:
+        A name is looked up as an id, page url, api url or api name. If there is no match, it is looked up
+        in one of these ways:
 
-        1. as an id, page url, api url or api name,
-        2. as an operation such as `POST /orders`; its path may omit the server's base path,
-        3. as a file path; leading folders that are not part of the id are ignored.
+        - as an operation, if it has the form `POST /orders`; the path may omit the server's base path
+        - otherwise as a file path; leading folders that are not part of the id are ignored
         """
         if not name:
             return frozenset()

@@ -69,13 +69,15 @@ def generate_questions(
         for chunks in documents.sample
         if (name := documents.name_of(chunks))
     }
-    kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
+    candidates_by_kind: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for candidate in _unambiguous_candidates(documents):
         if candidate.document in names:
-            kinds[candidate.kind][candidate.source].append(candidate)
-    chosen = (_round_robin(kinds[kind].values())[: limit // len(KINDS)] for kind in KINDS)
+            candidates_by_kind[candidate.kind][candidate.source].append(candidate)
+    chosen = (
+        _round_robin(candidates_by_kind[kind].values())[: limit // len(KINDS)] for kind in KINDS
+    )
     return [
         EvaluationQuestion(
             question=candidate.text,
@@ -129,7 +131,7 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     """Return the first sentence of the first paragraph, without the words of `title`.
 
-    Returns None if fewer than `MIN_SENTENCE_WORDS` words remain.
+    Words of one character are not removed. Returns None if fewer than `MIN_SENTENCE_WORDS` words remain.
     """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")

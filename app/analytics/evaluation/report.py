@@ -44,10 +44,10 @@ def print_evaluation(evaluation: Evaluation) -> None:
     parts = [
         _heading(evaluation),
         _metrics_table(evaluation),
-        _by_k(evaluation),
-        *_by_kind(evaluation),
-        *_matrix(evaluation.classification),
-        *_worst(evaluation),
+        _recall_by_k(evaluation),
+        *_recall_by_kind(evaluation),
+        *_confusion_matrix(evaluation.classification),
+        *_worst_questions(evaluation),
         *(Text(f"in LangSmith: {name}") for name in evaluation.experiments),
     ]
     print_parts(parts)
@@ -102,7 +102,7 @@ def _metrics_table(evaluation: Evaluation) -> Group:
     return Group(table, Text("* the route that APIDESK_RETRIEVAL selects", style="dim"))
 
 
-def _by_k(evaluation: Evaluation) -> Group:
+def _recall_by_k(evaluation: Evaluation) -> Group:
     """Return a table of recall by k. Hit@k and recall in k chunks are added if they differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
@@ -126,7 +126,7 @@ def _curve_row(
     table.add_row(name, *cells)
 
 
-def _by_kind(evaluation: Evaluation) -> list[Table]:
+def _recall_by_kind(evaluation: Evaluation) -> list[Table]:
     """Return a table of recall by the part of a document that the questions were generated from.
 
     The recall is that of the primary route. Returns no table if the questions were not generated.
@@ -143,7 +143,7 @@ def _by_kind(evaluation: Evaluation) -> list[Table]:
     return [table]
 
 
-def _matrix(result: ClassificationResult | None) -> list[Group]:
+def _confusion_matrix(result: ClassificationResult | None) -> list[Group]:
     """Return the confusion matrix: one row per label (expected type), one column per predicted type."""
     if result is None:
         return []
@@ -161,12 +161,12 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
     return [Group(Text(line), table)]
 
 
-def _worst(evaluation: Evaluation) -> list[Group]:
+def _worst_questions(evaluation: Evaluation) -> list[Group]:
     """Return the questions with the lowest recall at k, and the irrelevant documents in their results."""
     route, k = evaluation.primary_route, evaluation.k
     missed = [question for question in route.questions if question.recall < 1]
     if not missed:
-        line = f"All gold documents are among the first {k} documents (route: {route.label})."
+        line = f"Every gold name has a document among the first {k} (route: {route.label})."
         return [Group(Text(line))]
     missed.sort(key=lambda question: (question.recall, -(question.rank or MAX_K + 1)))
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]

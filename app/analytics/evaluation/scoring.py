@@ -91,7 +91,7 @@ class RouteResult(ApiModel):
 
 
 class ClassificationResult(ApiModel):
-    """Predicted question types compared with their labels."""
+    """Predicted question types, compared with the expected types (labels)."""
 
     by: str
     """`extractive`, or the name of the model."""

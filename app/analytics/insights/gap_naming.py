@@ -54,7 +54,8 @@ class TopicFinder:
     async def find_topics(self, groups: Sequence[Wordings]) -> list[QuestionTopic]:
         """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
-        If the model fails or exceeds the timeout, the list is empty, and the failure is only logged.
+        The list is empty if fewer than two groups fit into the prompt. It is also empty if the model fails
+        or exceeds the timeout; the failure is only logged.
         """
         try:
             fitting = self._fit_to_window(groups[:MAX_GROUPS])
@@ -100,19 +101,19 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
     named = {number for topic in topics for number in topic.groups}
     rest = [group for number, group in enumerate(groups, 1) if number not in named]
     joined = [
-        _join_parts([groups[number - 1] for number in topic.groups], topic.name) for topic in topics
+        _join([groups[number - 1] for number in topic.groups], topic.name) for topic in topics
     ]
     return joined + rest
 
 
-def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
-    largest = max(parts, key=lambda part: len(part.members))
-    # `undocumented` has the words that the questions of a part share. In a part with one question, these
-    # are all of its undocumented words, so they are left out when the part is joined with others.
-    shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
+def _join(groups: Sequence[TextGroup], name: str) -> TextGroup:
+    largest = max(groups, key=lambda group: len(group.members))
+    # `undocumented` contains the words that the questions of a group share. The words of a single question
+    # are shared by no other question, so they are left out unless its group is the only one.
+    shared = [g.undocumented for g in groups if len(g.members) > 1 or len(groups) == 1]
     return replace(
         largest,
-        members=tuple(sorted(member for part in parts for member in part.members)),
+        members=tuple(sorted(member for group in groups for member in group.members)),
         undocumented=tuple(dict.fromkeys(word for words in shared for word in words)),
         name=name,
     )

@@ -124,7 +124,7 @@ async def find_gaps(
         groups = join_groups(groups, topics)
     groups = [group for group in groups if len(group.members) >= MIN_GAP_SIZE]
     if is_documented:
-        groups = await asyncio.to_thread(_without_documented, groups, is_documented)
+        groups = await asyncio.to_thread(_remove_documented_words, groups, is_documented)
     gaps = [
         group
         for group in groups
@@ -133,7 +133,7 @@ async def find_gaps(
     return sorted(gaps, key=lambda gap: (-len(gap.members), gap.members))
 
 
-def _without_documented(
+def _remove_documented_words(
     groups: Iterable[TextGroup], is_documented: IsDocumented
 ) -> list[TextGroup]:
     return [
@@ -155,10 +155,10 @@ def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
     return list(dict.fromkeys(questions[member].text for member in members))
 
 
-def _is_undocumented(members: Sequence[GapQuestion], group: TextGroup) -> bool:
-    """Return whether the group is about the platform and the documents lack its topic."""
-    on_topic = [question for question in members if question.type != "unknown"]
-    if len(on_topic) < MIN_ON_TOPIC_SHARE * len(members):
+def _is_undocumented(questions: Sequence[GapQuestion], group: TextGroup) -> bool:
+    """Return whether `group`, which consists of `questions`, is about the platform and not documented."""
+    on_topic = [question for question in questions if question.type != "unknown"]
+    if len(on_topic) < MIN_ON_TOPIC_SHARE * len(questions):
         return False
     failed = sum(map(_is_failed, on_topic)) * 2 >= len(on_topic)
     return failed or bool(group.undocumented)

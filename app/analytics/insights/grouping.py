@@ -73,7 +73,7 @@ MIN_BRIDGE_GROUP_SIZE = 3
 """Minimum number of questions in a group that is joined with a group in another language."""
 
 MIN_TERM_SHARE = 0.4
-"""Minimum share of a group's questions that contain a term, for the term to count as shared."""
+"""A term counts as shared by a group if at least this share of the group's questions contain it."""
 
 MAX_UNDOCUMENTED_SHARE = 1e-4
 """Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""

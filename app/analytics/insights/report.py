@@ -65,7 +65,7 @@ EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
 FindOperations = Callable[[Iterable[ApiIdentity]], list[DocumentedOperation]]
 """Returns the documented operations of the given APIs.
 
-They are looked up by path or, if an API has no path, by name.
+An API is looked up by its path or, if it has no path, by its name.
 """
 
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
@@ -81,7 +81,7 @@ FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """Characters that start a formula in a spreadsheet, even after whitespace."""
 
 LEADING_WHITESPACE = ("\t", "\r", "\n")
-"""Characters at the start of a text that is escaped, whether or not a formula follows them."""
+"""A text that starts with one of these characters is escaped even if no formula follows."""
 
 NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
 
@@ -225,7 +225,7 @@ def includes(table: TableName | None, name: TableName) -> bool:
 
 
 def needs_documentation(table: TableName | None) -> bool:
-    """Return whether a report on `table` needs the documents. Only gaps and APIs do."""
+    """Return whether a report on `table` needs the documents. Only the tables `gaps` and `byApi` do."""
     return includes(table, "gaps") or includes(table, "byApi")
 
 

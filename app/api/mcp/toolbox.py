@@ -170,12 +170,12 @@ TOOL_RESULTS: Mapping[str, type[ApiModel]] = {
 """Maps the name of a tool to its result model."""
 
 MeterTokens = Callable[[], AbstractAsyncContextManager[TokenMeter]]
-"""Returns a context manager that yields a token meter for one call."""
+"""Returns a context manager that yields a token meter for one tool call or resource request."""
 
 
 @dataclass(frozen=True)
 class ToolReply:
-    """The reply to a call: text for a model and a structured result for a program."""
+    """The reply of a tool: text for a model and a structured result for a program."""
 
     text: str
     result: ApiModel

@@ -1,4 +1,4 @@
-"""Request models, conversations and errors that the routes under /v1 have in common.
+"""What the routes under /v1 share: request models, functions that read the conversation, and errors.
 
 The last user message of the conversation is the question. Errors have OpenAI's format.
 """

@@ -98,9 +98,9 @@ def evaluate(
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
     alternative strings; --answers looks for them in the answer. A question with neither gold nor facts
-    is one that the documents do not answer. type is the expected type of the question: general, api_call
-    or unknown. The only required field is "question". Other fields are ignored, but a field whose
-    name looks like a misspelling of one of these is refused.
+    is off-topic or, with "kind": "unanswerable", one that the documents do not answer. type is the
+    expected type of the question: general, api_call or unknown. The only required field is "question".
+    Unknown fields are ignored, but one that looks like a misspelling of a known field is refused.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:

@@ -139,25 +139,25 @@ def _first_paragraph(path: Path) -> str:
     blocks = (block for part in content.parts for block in parse_blocks(part.markdown))
     texts = (unescape(plain_text(block.text)) for block in blocks if block.kind == "paragraph")
     first = next(filter(_has_prose, texts), "")
-    text = " ".join(_without_marks(first).split())
+    text = " ".join(_without_link_marks(first).split())
     return text if len(text) <= MAX_INTRODUCTION_CHARS else ""
 
 
 def _mark_links(markdown: str) -> str:
-    """Return a page without images; each link is replaced by its label, between marks."""
+    """Return a page without images; each link becomes `_LINK_START`, its label and `_LINK_END`."""
     return _LINK.sub(
         lambda link: f"{_LINK_START}{link[1] or link[2] or ''}{_LINK_END}",
         inline_links(_IMAGE.sub("", markdown)),
     )
 
 
-def _without_marks(text: str) -> str:
+def _without_link_marks(text: str) -> str:
     return text.replace(_LINK_START, "").replace(_LINK_END, "")
 
 
 def _has_prose(paragraph: str) -> bool:
     """Return whether a paragraph with marked links is long enough, and not just links or a menu bar."""
-    text, rest = _without_marks(paragraph).strip(), _LABEL.sub(" ", paragraph)
+    text, rest = _without_link_marks(paragraph).strip(), _LABEL.sub(" ", paragraph)
     if _SEPARATOR.search(rest) and not _SENTENCE_END.search(rest):
         return False
     word_chars = len(re.findall(r"\w", rest))

@@ -60,7 +60,7 @@ class TerminalAnswerer(Answerer, Protocol):
 class RemoteAnswerer:
     """Sends questions to the HTTP API of a server, which also stores the sessions.
 
-    Only `text`, `k`, `mode` and `session` of a command are sent.
+    `ask` sends only `text`, `k`, `mode` and `session` of a command, and `retrieve` only `text` and `k`.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
