@@ -161,8 +161,9 @@ def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
 def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:
     """Yield the texts of `blocks`. Large blocks are split:
 
-    - A table whose `_weight` exceeds `max_weight` is split between rows, unless it has very long rows.
-    - Any other block with more than `MAX_BLOCK_CHARS` characters is split between lines.
+    - A table whose `_weight` exceeds `max_weight` is split between rows. If it has very long rows, it is
+      treated like a block that is not a table.
+    - A block that is not a table is split between lines if it has more than `MAX_BLOCK_CHARS` characters.
     """
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:

@@ -74,7 +74,7 @@ class SourceReading:
     def __init__(self, source: SourceConfig, context: ReadContext) -> None:
         self.report = SourceReport(name=source.name)
         self.seen_ids: set[str] = set()
-        """Ids of the documents found, except those that are held back or refused."""
+        """Ids of the documents that were found and not refused."""
         self.dropped_ids: set[str] = set()
         """Ids of the stored chunks that documents no longer have."""
         self.new_fingerprints: dict[DocumentKey, str] = {}
@@ -230,12 +230,13 @@ class SourceReading:
         """
         collection, source = self._context.collection, self._source.name
         digests: set[str] = set()
-        names = sorted(ids)
+        ordered_ids = sorted(ids)
         try:
             collection.load()
-            for start in range(0, len(names), READ_BATCH):
-                batch = names[start : start + READ_BATCH]
-                chunks = collection.chunks_of_documents((source, name) for name in batch)
+            for start in range(0, len(ordered_ids), READ_BATCH):
+                batch = ordered_ids[start : start + READ_BATCH]
+                keys = ((source, document_id) for document_id in batch)
+                chunks = collection.chunks_of_documents(keys)
                 texts = groupby(chunks, key=lambda chunk: chunk.document_id)
                 digests.update(text_digest(group) for _, group in texts)
                 if len(digests) > limit:

@@ -101,7 +101,7 @@ class _PlainText:
 
 
 class SecretScan:
-    """The secrets and personal data of one text. The text is scanned once, on first access."""
+    """The secrets and personal data of one text, which is scanned once, when a property is first read."""
 
     def __init__(self, text: str) -> None:
         self._text = text

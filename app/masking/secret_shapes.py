@@ -148,7 +148,7 @@ _SECRET_TOPIC = re.compile(
 """A word that suggests that a random string in the same line is a secret."""
 
 _KEY_WORD = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
-"""A word that suggests a key. A random string in the same line or the next one does not count as a digest.
+"""A word that suggests a key. A random string in its line or in the next line does not count as a digest.
 
 The exception is the digest of a text or a file (`_CONTENT_DIGEST`).
 """
@@ -259,8 +259,8 @@ def _is_wrapper(wrapper: str, parameters: str) -> bool:
 def _is_digest(text: str, match: re.Match[str]) -> bool:
     """Return whether `match` is a digest. One of these conditions is sufficient:
 
-    - The words right before it say that it is the digest of a text or a file.
-    - Its line or the line before names a digest, and neither line names a secret.
+    - The words right before it say that it is the digest of a text or a file, and suggest no secret.
+    - Its line or the line before names a digest, and neither line names a secret or a `_KEY_WORD`.
     """
     before = _CONTENT_DIGEST.search(text, max(match.start() - 60, 0), match.start())
     if before and not _SECRET_TOPIC.search(before[0]):

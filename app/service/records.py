@@ -98,15 +98,13 @@ def _documented_api(answer: Answer) -> Source | None:
     """Return a source that describes the API that the question is about; None if there is no such source.
 
     If `answer.structured`, the structured question, has an API name, a path or both, the first source with
-    this name and path is returned. If no source has them, but all sources describe the same API, the
-    question is usually about this API, and the first source is returned. The result is then None in these
-    cases:
+    this name and path is returned. Otherwise, if all sources describe the same API, the question is usually
+    about this API, and the first source is returned. There are three exceptions, with the result None:
 
     - The confidence is low.
     - The structured question has a path. The question is then about an API that no source describes.
-    - The structured question has a name, and no model wrote the answer. In this case too, the question is
-      about an API that no source describes. A model, however, may have copied the user's own name for the
-      API into the structured question.
+    - The structured question has a name, and no model wrote the answer. The question is then also about an
+      API that no source describes. If a model wrote the answer, the name may be the user's own.
     """
     name, url = answer.structured.api_name, answer.structured.api_url
     if name or url:
@@ -160,7 +158,7 @@ def _api_identity(text: str | None, secrets: Mapping[str, str]) -> str | None:
     """Return the name or path of an API, with its secrets masked.
 
     Returns None if `text` is empty, is part of a secret, or consists only of secrets. Insights count
-    questions by API, and a mask such as ‹secret› is not an API.
+    questions by API, and a label such as ‹secret› is not an API.
     """
     if not text or any(text in secret for secret in secrets):
         return None

@@ -132,7 +132,8 @@ class Metrics:
         self.refused_links = counter("refused_links", "Links removed from answers of models")
         self.unverified_facts = counter(
             "unverified_facts",
-            "Facts in answers that neither the cited sources nor the question contain",
+            "Facts (paths, names, codes) in answers that neither the cited sources nor the question "
+            "contain",
         )
         self.unsupported_steps = counter(
             "unsupported_steps", "Steps of answers that their cited sources do not support"

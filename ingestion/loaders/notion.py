@@ -35,7 +35,7 @@ _KINDS: dict[str, ContentKind] = {
     "callout": "quote",
     "code": "code",
 }
-"""Maps Notion's types of blocks to kinds of content. All other types are text."""
+"""Maps Notion's types of blocks to kinds of content. All other types, except tables, are text."""
 
 _PAGINATION_FIELDS = ("results", "start_cursor", "next_cursor")
 """The arguments `items`, `cursor` and `next_cursor` of `read_paginated`."""

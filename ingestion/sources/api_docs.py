@@ -141,7 +141,7 @@ def _table_rows(parameters: tuple[Parameter, ...], labels: SectionLabels) -> lis
     """
     header = (*labels.parameter_columns, labels.location_column)
     rows = list(_parameter_rows(parameters, labels))
-    # The column 2 is "required", the column 5 "location".
+    # Column 2 is "required", and column 5 is "location".
     is_shown = [
         index not in (2, 5) or any(row[index] for row in rows) for index in range(len(header))
     ]

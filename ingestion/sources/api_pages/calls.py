@@ -233,8 +233,8 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
     """Return the calls that a block states.
 
     A code block of request lines may state several calls. A request line with a method that is not in
-    `Method`, such as `SEARCH /v1/x`, is ignored. Other blocks state at most one. A text about a response,
-    such as the heading "403 GET /v1/x" of an error, states none.
+    `Method`, such as `SEARCH /v1/x`, is ignored. A block without code states at most one call. A text
+    about a response, such as the heading "403 GET /v1/x" of an error, states none.
     """
     if block.kind == "fence":
         lines = code_lines(block)

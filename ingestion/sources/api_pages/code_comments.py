@@ -55,7 +55,7 @@ def _item(field: re.Match[str]) -> str:
     comment = _comment(field)
     if bracketed := _BRACKETED.fullmatch(comment):
         inner, outer = bracketed.groups()
-        # A mark such as "(optional)" keeps its brackets: at the end, these show that it is a mark.
+        # In "(optional) size", the brackets are kept: "size (optional)" still shows that this is a mark.
         has_mark_outside = not outer or required_mark(outer) is not None
         comment = f"{outer} {inner}".strip() if has_mark_outside else f"{outer} ({inner})"
     about = f" ({kind}): {comment}" if kind else f": {comment}"

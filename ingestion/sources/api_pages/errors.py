@@ -41,46 +41,48 @@ def errors_of_rows(rows: TableRows, columns: Columns) -> list[list[ErrorCode]]:
     """Return the error codes of each row. An HTTP status in the same row becomes part of the message.
 
     If a row has only an HTTP status, the status is its code. A row has no error codes if it has neither a
-    code nor a status, or if its code means success, such as `0` with the message "ok".
+    code nor a status, or if its message means success, such as "ok". If the codes of the table are HTTP
+    statuses, a status such as `200` has none either.
     """
-    key = "code" if "code" in columns else "http_status"
-    message_at = _message_column(columns, key)
-    are_all_statuses = are_statuses(rows, columns, key)
+    code_kind = "code" if "code" in columns else "http_status"
+    message_at = _message_column(columns, code_kind)
+    are_all_statuses = are_statuses(rows, columns, code_kind)
 
     def errors_of(row: Sequence[str]) -> list[ErrorCode]:
-        code = _code_of_row(row, columns, key)
+        code = _code_of_row(row, columns, code_kind)
         is_success = are_all_statuses and _SUCCESS_CODE.fullmatch(code)
         if not code or is_success:
             return []
-        return list(_errors_of_row(row, columns, key, code, message_at))
+        return list(_errors_of_row(row, columns, code_kind, code, message_at))
 
     return list(map(errors_of, rows))
 
 
-def _message_column(columns: Columns, key: str) -> int:
+def _message_column(columns: Columns, code_kind: str) -> int:
     """Return the index of the column of messages, or -1 if there is none.
 
-    `key` is the kind of the column with the codes, which cannot be the column of messages.
+    `code_kind` is the kind of the column with the codes, which cannot be the column of messages.
     """
-    codes_at = (columns.at[key], columns.at.get("http_status"))
+    codes_at = (columns.at[code_kind], columns.at.get("http_status"))
     titles = enumerate(map(text_of, columns.titles))
     return next((i for i, t in titles if i not in codes_at and _MESSAGE.fullmatch(t)), -1)
 
 
-def _code_of_row(row: Sequence[str], columns: Columns, key: str) -> str:
+def _code_of_row(row: Sequence[str], columns: Columns, code_kind: str) -> str:
     """Return the code of a row, or its HTTP status if the cell with the code is empty.
 
     The result is empty if the row has neither a code nor a status. If the codes of the table are statuses,
     the result is also empty for a status below 400.
     """
-    code = text_of(columns.cell(row, key)).strip("`") or text_of(columns.cell(row, "http_status"))
+    status = text_of(columns.cell(row, "http_status"))
+    code = text_of(columns.cell(row, code_kind)).strip("`") or status
     is_code = len(code) <= 300 and not _NO_CODE.match(code.replace("-", ""))
-    is_no_error = key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)
+    is_no_error = code_kind == "http_status" and _NO_ERROR_STATUS.fullmatch(code)
     return code if is_code and not is_no_error else ""
 
 
 def _errors_of_row(
-    row: Sequence[str], columns: Columns, key: str, code: str, message_at: int
+    row: Sequence[str], columns: Columns, code_kind: str, code: str, message_at: int
 ) -> Iterator[ErrorCode]:
     """Yield the errors of a row with the code `code`.
 
@@ -90,9 +92,9 @@ def _errors_of_row(
     """
     message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
     description = description_of(columns.cell(row, "description"))
-    status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
+    status = text_of(columns.cell(row, "http_status")) if code_kind == "code" else ""
     cause = description_of(columns.cell(row, "cause"))
-    if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
+    if code_kind == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
         code, message = phrase[1], message or phrase[2]
     if not message:
         message, description = description, ""
@@ -101,7 +103,7 @@ def _errors_of_row(
     if _NO_ERROR_TEXT.fullmatch(message.strip("`")):
         return
     read = {message_at, *(index for kind, index in columns.at.items() if kind in _READ_KINDS)}
-    cell = columns.cell(row, key)
+    cell = columns.cell(row, code_kind)
     codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
     for each in codes or [code]:
         yield ErrorCode(

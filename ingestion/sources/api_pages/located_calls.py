@@ -2,7 +2,7 @@
 
 A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), a line that begins with
 the call, or a code block of request lines. Examples of a call, such as curl commands, count only if nothing
-else states a call.
+else states a call. In names, a fact is the method or the URL of an operation.
 """
 
 import re
@@ -101,7 +101,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     operation that the front matter names; may be empty. The front matter takes precedence over statements
     on the page, and statements over lists of calls. Calls in examples count only if the page has no other
     calls. If a page gives only the URL or the action (see `actions`) of one operation, without its method,
-    the result is a call with the method `POST` that is not stated.
+    the result is a call with the method `POST` and with `is_stated=False`.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -189,8 +189,8 @@ def _calls_in_lists(
     """Yield the calls of blocks with several calls.
 
     If the name of a call begins with the title of a heading, the call is placed at the heading. The other
-    calls of the block share one `LocatedCall`. A row that repeats a call without another name, for example
-    with a query, is left out.
+    calls of the block share one `LocatedCall`. A row with the call and the name of an earlier row is left
+    out, even if its query differs.
 
     `stated` contains the keys of calls that were found in other places. A block with one of these calls is
     left out, because it only repeats calls.
@@ -367,7 +367,8 @@ def _without_graphql(
 ) -> list[LocatedCall]:
     """Return the calls, except those right above a GraphQL query, unless there are no others.
 
-    All queries have the same URL. It is no operation of its own if the page describes other operations.
+    All GraphQL queries have the same URL, so this call is no operation of its own if the page describes
+    other operations. A declared call always stays.
     """
     others = [
         located

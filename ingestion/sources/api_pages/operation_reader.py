@@ -1,7 +1,7 @@
 """Reads what the headings, tables, lists, paragraphs and JSON examples of one API operation describe.
 
-If parameters, error codes or permissions replace a table or list, it is removed with its label. All other
-blocks stay prose.
+A table or list from which parameters, error codes or permissions were read is removed, together with its
+label: the short text that announces it. All other blocks stay prose.
 """
 
 import re
@@ -58,7 +58,7 @@ _NO_REQUEST = re.compile(
 _LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
 _LABEL_AT_END = re.compile(r"(?:^|\n)[ \t]*[-*+][ \t]+\*\*[^*\n]{1,40}\*\*[:：]?\s*\Z")
 """The last item of a list, if the item is only a bold label."""
-_FACT = re.compile(r"[:：]\s*\S|[.。!！]$")
+_STATEMENT = re.compile(r"[:：]\s*\S|[.。!！]$")
 """Matches an item that states something. Such an item does not announce the next block."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The start of a definition, in Markdown dialects with definition lists."""
@@ -264,7 +264,7 @@ class OperationReader:
         return self._builder.add_parameters(found, role, Columns({}), "paragraph")
 
     def _add_list(self, block: MarkdownBlock) -> bool:
-        """Add what a list states. The text above the list says what it contains.
+        """Add what a list states. Usually, the text above the list announces its content.
 
         Returns False if the list stays prose. A list of the method and the URL contains no parameters.
         """
@@ -318,7 +318,7 @@ def _final_labels(block: MarkdownBlock) -> list[str]:
                 items.pop()
             items.append((len(match["indent"]), text_of(line[match.end() :])))
     labels = [
-        text for _, text in items if len(text) <= MAX_CAPTION_CHARS and not _FACT.search(text)
+        text for _, text in items if len(text) <= MAX_CAPTION_CHARS and not _STATEMENT.search(text)
     ]
     return labels if any(role_of_title(text) or caption_of(text).name for text in labels) else []
 
@@ -354,5 +354,5 @@ def _without_empty_titles(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock
 
 
 def _is_label_with_role(text: str) -> bool:
-    is_short = len(text) <= MAX_TITLE_CHARS and not _FACT.search(text)
+    is_short = len(text) <= MAX_TITLE_CHARS and not _STATEMENT.search(text)
     return is_short and bool(role_of_title(text))

@@ -255,8 +255,8 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
 def _is_example_in_guide(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     """Return whether the only call of a page is an example in a text about several topics.
 
-    The call is in the section of a later topic, and its query has values: `GET /v1/boats?port=Kiel`. The
-    other sections, such as a table of error codes, are then not about this call.
+    The call is below the heading of a later topic, and its query has values: `GET /v1/boats?port=Kiel`. The
+    parts about other topics, such as a table of error codes, are then not about this call.
     """
     is_only_call = section.end - section.start == len(blocks)
     block, operation = section.located.block, section.operation
@@ -331,7 +331,7 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _call_positions(blocks: Sequence[MarkdownBlock], section: _Section) -> list[int]:
-    """Return the indexes of the block with a section's call and of the tables with methods below it."""
+    """Return the indexes of the block with a section's call, and of the tables below it with methods."""
     indexes = range(section.located.block + 1, section.end)
     tables = (index for index in indexes if blocks[index].kind == "table")
     return [section.located.block, *(i for i in tables if METHOD_ALONE.search(blocks[i].text))]

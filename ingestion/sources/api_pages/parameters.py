@@ -68,8 +68,8 @@ _FORMAT = re.compile(
     r"\A\s*[(（](?!(?:required|optional)\b)([A-Za-z][\w-]{1,20})[)）]", re.IGNORECASE
 )
 """The format after a type: "integer (int32)"."""
-_FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
-"""A comma or semicolon outside brackets."""
+_REMARK_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
+"""A comma or semicolon outside brackets, between remarks such as "string, at most 20"."""
 _FLAG = re.compile(r"\A\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
 """A star after a name, which marks the parameter as required."""
@@ -244,8 +244,8 @@ def _rewrite_default(typed: re.Match[str]) -> str:
     """
     value = (typed[3] or "").strip()
     default = value.strip("\"'")
-    fact = value.strip("<>") if value.startswith("<") else f"default {_as_code(default)}"
-    return f"`{typed[1]}` ({', '.join(filter(None, [_as_code(typed[2]), default and fact]))})"
+    remark = value.strip("<>") if value.startswith("<") else f"default {_as_code(default)}"
+    return f"`{typed[1]}` ({', '.join(filter(None, [_as_code(typed[2]), default and remark]))})"
 
 
 def _as_code(text: str) -> str:
@@ -286,12 +286,13 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     mark = True if star else _stated_mark(stated)
     if mark is None:
         mark = required_mark(rest)
-    facts = [fact.strip() for fact in _FACT_SEPARATOR.split(_MARK_WORD.sub("", text_of(stated)))]
-    limits = [fact for fact in facts if not TYPE.fullmatch(fact)]
+    unmarked = _MARK_WORD.sub("", text_of(stated))
+    remarks = [remark.strip() for remark in _REMARK_SEPARATOR.split(unmarked)]
+    limits = [remark for remark in remarks if not TYPE.fullmatch(remark)]
     about = without_final_mark(rest).strip(_PUNCTUATION)
     if rest.endswith((":", "：")):
         about += rest[-1]  # it may announce the values below; see `_with_values`
-    type_text = ", ".join(filter(TYPE.fullmatch, facts))
+    type_text = ", ".join(filter(TYPE.fullmatch, remarks))
     return Parameter(
         name=text_of(match["name"]),
         type=type_text,
@@ -328,7 +329,7 @@ TYPE = re.compile(
     r"|(?:字符|整|数|布尔|对象|列表|枚举|长整|浮点|时间|日期|文件)[\u4e00-\u9fff]*",
     re.IGNORECASE,
 )
-"""A type among the facts about a field, as in `(string, at most 20)`."""
+"""A type, as opposed to other remarks about a field: in `(string, at most 20)`, only `string` matches."""
 SCALAR = re.compile(
     r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
