@@ -54,9 +54,9 @@ _OTHER_SCHEME = re.compile(
 )
 """Matches the scheme of a URL unless it is http or https: `javascript:`, but not `example.com:8080`."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
-"""Matches a dot, camel case, or a version or date in a file name.
+"""Matches a file name that contains a dot or camel case, or that is a version or date such as `v2`.
 
-The title of a page with such a file name is the file name as it is (see `title_of_name`).
+Such a file name is the title of its page as it is (see `title_of_name`).
 """
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
@@ -114,7 +114,7 @@ class FolderReader(Generic[FolderT]):
         return len(self._list_source_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
-        """Return a digest for each file, of its content, its name and the result of `_source_key`.
+        """Return, for each file, a digest of its content, its name and the result of `_source_key`.
 
         The digest of a Markdown file also covers the files whose text is inserted into it. Raises
         SourceError as `tasks` does, and if a file is unreadable or too large.
@@ -175,7 +175,7 @@ def _find_files(
 
 
 def _other_kinds(folder: Path, wanted: Set[str]) -> str:
-    """Return a clause about the files below `folder` that sources of other kinds read; may be empty."""
+    """Return a clause such as `; kind = "files" reads its .pdf files`; empty if no other kind reads any."""
     clauses = []
     for kind, suffixes in _SUFFIXES_OF_KINDS.items():
         files = [] if suffixes & wanted else _find_files(folder, suffixes)
@@ -276,8 +276,8 @@ def _quote_path(path: Path) -> str:
 def title_of_name(name: str) -> str:
     """Return a page title made from a file name: "Webhook signature" for `_webhook_signature`.
 
-    A name with a dot, a version or date (`v2`), an identifier in camel case, and a name with characters
-    other than ASCII are returned unchanged.
+    A name is returned unchanged if it is a version or date (`v2`), or contains a dot, camel case or
+    characters other than ASCII.
     """
     if not name.isascii() or _PROPER_NAME.search(name):
         return name

@@ -97,7 +97,7 @@ def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
 
 
 def _includes(text: str, path: Path, folder: Path) -> list[Path]:
-    """Return the files of the lines such as `@include 'note.mdx'` in a page."""
+    """Return the files that a page inserts with lines such as `@include 'note.mdx'`."""
     parts = (part for is_code, part in split_code(text) if not is_code and "@include" in part)
     matches = (match for part in parts for match in _INCLUDE.finditer(part))
     return [file for match in matches if (file := _included_file(match["target"], path, folder))]
@@ -134,7 +134,7 @@ def _file_below(path: Path, folder: Path) -> Path | None:
 
 
 def insert_imports(path: Path, folder: Path, read: Callable[[Path], str]) -> str:
-    """Return the text of the page at `path`, with imported files in place of their components.
+    """Return the text of a page, with files in place of their components and `@include` lines.
 
     Only files below `folder` are inserted. `read` returns the text of a file. A component stays if `read`
     raises SourceError for its file, if the file imports itself, or if the inserted text would exceed

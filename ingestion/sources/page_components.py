@@ -93,7 +93,7 @@ class _TagReplacer:
         self._level = MIN_LEVEL
         """Level of the next operation's heading: the level of the last heading, but at least MIN_LEVEL."""
         self._location = ""
-        """Where the parameters of the current group are sent."""
+        """Where the parameters of the current block, such as `api-method-headers`, are sent."""
 
     def replace(self, match: re.Match[str]) -> str:
         """Return the text that replaces a tag or the start of a heading."""

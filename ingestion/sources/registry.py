@@ -211,7 +211,7 @@ def count_files(source: SourceConfig) -> int | None:
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
     """Return a digest of all files of `source`.
 
-    The result is empty if the files are not known in advance, or if one of them cannot be read.
+    The result is empty if the files are not known in advance, if there are none, or if one cannot be read.
     """
     reader = get_reader(source.kind)
     if not isinstance(reader, FileTaskReader):

@@ -1,4 +1,4 @@
-"""Reads the pages of a web site, which are found by following links from a start page or in a sitemap.
+"""Reads the pages of a web site. Finds them through links from a start page, or in a sitemap.
 
 Requests go to one origin, at a limited rate and according to the robots.txt of the site. Pages that the
 server declares unchanged (ETag, Last-Modified) come from a cache.
@@ -121,7 +121,7 @@ class _Crawl:
         self._interval_s = 1 / source.requests_per_second
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
-        """Pages to request: pairs of a URL and the number of links that lead to it from the start page."""
+        """Pages to request: pairs of a URL and its depth, the number of links from the start page to it."""
         self._found_urls: set[str] = set()
         """All URLs that were passed to `_enqueue`, without fragments."""
         self._seen_page_ids: set[str] = set()

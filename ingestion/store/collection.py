@@ -1,8 +1,9 @@
 """The collection of chunks. Ingestion writes it, and retrieval searches it.
 
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
-`EmbeddedCollection` is stored and searched in an SQLite file, the snapshot, and copied to Milvus Lite. Both
-index the same words with the same BM25 parameters, so they rank chunks alike.
+`EmbeddedCollection` is stored in an SQLite file, the snapshot, which searches read. Milvus Lite contains a
+copy of it. Both implementations index the same words with the same BM25 parameters, so they rank chunks
+alike.
 
 A collection has a manifest (manifest.py), which contains the settings with which it was created, and a
 catalogue (catalogue.py), which has one entry per document.
@@ -95,7 +96,7 @@ class Collection(ABC):
     All methods except `run` block: call them through `run` or in a worker thread. Methods that search or
     read raise CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was
     created with settings that differ from the current ones, and StoreUnavailable if the store does not
-    answer. They see writes of other processes at once or, on a Milvus server, within a second.
+    answer. Such methods see writes of other processes at once or, on a Milvus server, within a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:

@@ -40,7 +40,7 @@ _NAME = re.compile(
 _OWNER = re.compile(
     r"\s*所?(?:对应|属于?|代表)的?\s*(?:用户|账[号户]|成员|应用|机器人)|\s+belongs\b", re.IGNORECASE
 )
-"""What follows a credential that stands for its owner: "the user that `token` belongs to needs …"."""
+"""Words after the name of a credential that refer to its owner: "the user that `token` belongs to"."""
 _NAMES_IN_CODE = re.compile(r"`([^`\s,]+(?:,[^`\s,]+)+)`")
 """Several names in one code span: "`files:read,files:write`"."""
 _CODE_OR_DOTTED = (
@@ -112,13 +112,13 @@ def begins_with_permissions(paragraph: str) -> bool:
 def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
-    The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
-    These names are left out:
+    The rest of the line after a name is its description, unless the sentence ends, or another name follows
+    as in "`a` or `b`". These names are left out:
 
     - Names before words such as "belongs to", because they are credentials.
     - Names without colons, if there are names with colons, such as `files:read`.
-    - Names in a sentence after the one that names the first permission of the line, unless the sentence
-      states permissions or begins with a code span.
+    - Names without colons in the later sentences of a line, after a sentence that names a permission. They
+      count only if their own sentence states permissions or begins with a code span.
     """
     found: dict[str, str] = {}
     text = _NAMES_IN_CODE.sub(lambda names: names[0].replace(",", "`, `"), text)
@@ -148,7 +148,7 @@ def scopes_in(text: str) -> list[PermissionPackage]:
 def _description(rest: str) -> str:
     """Return the description in the rest of a line after a name.
 
-    It is empty if a list of names goes on, or if the rest is only the number of a footnote.
+    It is empty if the sentence ends or another name follows, or if the rest is the number of a footnote.
     """
     text = "" if _NEXT_NAME.match(rest) else text_of(rest).strip(" :：-–—|()（）.。")
     return "" if text.isdigit() else text

@@ -100,8 +100,8 @@ def fill_required(
 def required_mark(description: str) -> bool | None:
     """Return whether a description marks the parameter as required; None without a mark.
 
-    A mark is at the start or the end of the description, or at the start of a sentence. "Required" with a
-    condition, such as "required if", does not count.
+    A mark is at the start or the end of the description, or at the start of a sentence. A mark with a
+    value, such as "Required: true", may also follow a clause. "Required if" and similar do not count.
     """
     if stated := _MARK_VALUE.match(description):
         return _YES.fullmatch(stated[1]) is not None

@@ -1,4 +1,7 @@
-"""Decides from headings and labels what a table or list of an API page contains: its role."""
+"""Decides from headings and labels what a table or list of an API page contains: its role.
+
+A label is a short text above the table or list, such as "Response fields:".
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -214,9 +217,9 @@ class Announcements:
         return is_short and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
-        """Return whether the nearest text may announce the fields of an object, such as "Fields" or "User".
+        """Return whether the nearest text, such as "Fields" or "User", may announce an object's fields.
 
-        The result is False for texts about parameters, requests, responses or errors.
+        The result is False for texts about parameters, and for texts with a role, such as "Error fields".
         """
         text = next(iter(self.texts()), "")
         return (

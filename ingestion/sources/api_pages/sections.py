@@ -1,6 +1,7 @@
 """Finds the blocks that belong to each operation of a page, and names the operations.
 
-An operation is named by a heading, the title of the page, or the text next to the call.
+A call is a method with a URL, such as `GET /users`. An operation is named by a heading, the title of the
+page, or the text next to the call.
 """
 
 import re
@@ -89,15 +90,15 @@ def are_of_one_topic(
     topics, as in a manual. Headings such as "Example" and "Parameters" name no topics. If a block is in
     several such sections, the outermost one counts.
     """
-    own = [
+    sections = [
         next((index for index in indexes if index not in others), None)
         for indexes, others in ((first, second), (second, first))
     ]
-    return not all(index is not None and _is_topic(blocks[index].title) for index in own)
+    return not all(index is not None and _is_topic(blocks[index].title) for index in sections)
 
 
 def is_below_later_topic(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is in a section about a topic that follows sections about several others.
+    """Return whether a block is in a section about a topic, after several sections about other topics.
 
     The sections are the outermost ones below the title of the page.
     """
@@ -143,9 +144,13 @@ def split_by_call(
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
     flat_levels = _flat_levels(blocks, starts)
-    parts = _titles_of_parts(blocks, min(filter(None, levels), default=0))
+    titles = _titles_of_parts(blocks, min(filter(None, levels), default=0))
     return [
-        (located, start, _end(blocks, start, end, level, is_flat=level in flat_levels, parts=parts))
+        (
+            located,
+            start,
+            _end(blocks, start, end, level, is_flat=level in flat_levels, part_titles=titles),
+        )
         for located, start, end, level in zip(located_calls, starts, ends, levels, strict=True)
     ]
 
@@ -168,8 +173,8 @@ def _flat_levels(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> set[
 def _titles_of_parts(blocks: Sequence[MarkdownBlock], level: int) -> set[str]:
     """Return the titles of the parts of operations, such as "Parameters".
 
-    Each is the title of several headings below `level`, the level of the operations. Titles about errors
-    are left out, because errors may apply to all operations.
+    Each is the title of several headings below `level`, the outermost level of the operations. Titles about
+    errors are left out, because errors may apply to all operations.
     """
     counts = Counter(block.title for block in blocks if block.level > level)
     return {
@@ -193,11 +198,10 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Usually, this is a heading between `first_index` and the call. The level of the heading must be in
-    `levels`. If there are several such headings, it is the last one of the outermost level. If there is
-    none, and the call has no name of its own, it can be a heading that separates the call from the previous
-    call (see `_next_topic`). If there is none either, or if the call is in a heading, the operation begins
-    with the call, or with a heading or label right above the call.
+    Usually, this is a heading between `first_index` and the call whose level is in `levels`: the last one
+    of the outermost level. If there is no such heading, and the call has no name of its own, it can be a
+    heading that separates the call from the previous call (see `_next_topic`). In all other cases, and if
+    the call is in a heading, the operation begins with the call, or with a heading or label right above it.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -212,15 +216,17 @@ def _start(
     return max(i for i in headings if blocks[i].level == level)
 
 
-def _next_topic(blocks: Sequence[MarkdownBlock], before: int, call_index: int) -> list[int]:
+def _next_topic(
+    blocks: Sequence[MarkdownBlock], previous_call_index: int, call_index: int
+) -> list[int]:
     """Return a list with the index of the heading that separates two calls; empty if there is none.
 
-    `before` and `call_index` are the indexes of the blocks with the calls. For example, the calls are below
-    "### List devices" and "### Create a device", and the result is the index of the second heading. The
-    heading must name a topic.
+    For example, the calls are below "### List devices" and "### Create a device", and the result is the
+    index of the second heading. The heading must name a topic.
     """
-    above, above_before = headings_above(blocks, call_index), headings_above(blocks, before)
-    for heading, sibling in zip(above, above_before, strict=False):
+    above = headings_above(blocks, call_index)
+    above_previous = headings_above(blocks, previous_call_index)
+    for heading, sibling in zip(above, above_previous, strict=False):
         if heading != sibling:
             has_same_level = blocks[heading].level == blocks[sibling].level
             is_topic = _is_topic(_without_call(blocks[heading].title))
@@ -235,20 +241,20 @@ def _end(
     level: int,
     *,
     is_flat: bool,
-    parts: Collection[str],
+    part_titles: Collection[str],
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. If the level is flat (see `_flat_levels`), a section may contain headings of
-    its own level, except headings about errors, because these errors apply to all operations. On other
-    levels, it may contain a heading of its own level with a title in `parts` (see `_titles_of_parts`) that
-    no heading above it in the section has.
+    The index is at most `end`. Only a section that begins with a heading may contain headings of its own
+    level. If the level is flat (see `_flat_levels`), these are all headings except those about errors,
+    because such errors apply to all operations. Otherwise, they are the headings with a title in
+    `part_titles` (see `_titles_of_parts`) that is new in the section.
     """
     may_have_own_level = blocks[start].kind == "heading"
     titles: set[str] = set()
     for index in range(start + 1, end):
         block = blocks[index]
-        is_part = block.title in parts and block.title not in titles
+        is_part = block.title in part_titles and block.title not in titles
         is_inside = may_have_own_level and (
             is_part or (is_flat and role_of_title(block.title) != "errors")
         )
@@ -296,7 +302,7 @@ def page_operation_name(
 
     This is the outermost heading below the page's title whose section contains the call and all blocks with
     parameters or error codes. `read_positions` are the indexes of these blocks. Generic headings such as
-    "Request" do not count. Without such a heading, the name is usually the title of the page. A heading of
+    "Request" do not count. If no heading qualifies, the name is usually the title of the page. A heading of
     level 1 that contains all words of the title and more takes precedence over the title.
     """
     for index in headings_above(blocks, located.block):
@@ -329,8 +335,8 @@ def section_operation_name(
     """Return the name of one of several operations.
 
     Usually, this is the first heading of the section or a text next to the call. Generic texts such as
-    "Request" do not count. Without such a text, the name is a short sentence below the call, or it consists
-    of the page's title and the call.
+    "Request" do not count. If no text qualifies, and the section has a heading, the name is a short
+    sentence below the call. Otherwise, it consists of the page's title and the call.
 
     `position` is the index of the block with the call; later headings are ignored. `is_first` is true for
     the first operation of a page, which may have the page's title.

@@ -18,7 +18,7 @@ from ingestion.sources.api_pages.calls import (
 from ingestion.sources.api_pages.columns import text_of
 
 PRODUCTION_URL = "Production URL"
-"""The label that `merge_servers` gives to the one URL that it keeps of an operation on several servers."""
+"""The label of the only URL that `merge_servers` keeps if an operation is on several servers."""
 
 _TEST_SERVER = re.compile(
     r"sandbox|\b(?:test(?:ing)?|dev(?:elopment)?|uat|qa|sit|stag(?:e|ing)|demo|mock|beta|pre-?prod(?:uction)?)\b"
@@ -43,11 +43,11 @@ class _LabelledUrl(NamedTuple):
 
 
 def merge_servers(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return labels and values, with one pair in place of the URLs of one operation on several servers.
+    """Return labels and values, with the URLs of one operation on several servers merged into one pair.
 
-    The new pair has the label `PRODUCTION_URL` and the first URL whose label does not name a test server.
-    Nothing is merged if one of the remaining values is a call, which is a URL with its method, because the
-    pairs are then a list of operations.
+    This pair is the last. Its label is `PRODUCTION_URL`, and its value is the first URL whose label does
+    not name a test server, or else the first URL. Nothing is merged if one of the remaining values is a
+    call, which is a URL with its method, because the pairs are then a list of operations.
     """
     urls = {i: url for i, (label, value) in enumerate(pairs) if (url := _read_url(label, value))}
     for first in sorted(urls.values(), key=lambda url: url.is_for_tests):
@@ -70,10 +70,10 @@ def are_one_operation(calls: Sequence[Call]) -> bool:
 
 
 def pair_of_row(row: Sequence[str]) -> tuple[str, str]:
-    """Return the label and the value of a row that gives the URL of a server. The value is a URL or a call.
+    """Return a label and a value for a row with the URL of an operation. The value is a URL or a call.
 
     The method, the address of the server and the path may have cells of their own. The label consists of
-    the remaining cells. For other rows, the first two cells are returned.
+    the remaining cells. For a row without a path, the first two cells are returned.
     """
     method = origin = target = ""
     labels: list[str] = []

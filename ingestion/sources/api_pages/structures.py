@@ -106,9 +106,9 @@ def assign_parameters(
 ) -> None:
     """Add the parameters of tables to their operations, with structures below the parameters.
 
-    A structure is added below each parameter that refers to it. A table of an operation to which no
-    parameter refers is added to the operation's lists of parameters. `others` are tables of the page that
-    belong to no operation; they are used only as structures.
+    A structure is added below each parameter that refers to it. A table to which no parameter refers is
+    added to its operation's lists of parameters. `others` are tables of the page that belong to no
+    operation; they are used only as structures.
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
     nested = [_OperationTables(tables, page) for _, tables in operations]
@@ -211,14 +211,14 @@ def _clearest_references(
     The type of the parameter is the clearest reference, followed by the number of a table, a name in the
     description, and the parameter's own name.
     """
-    kinds = {
+    type_words = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }
     pointers = _SEE.findall(_LINK_TARGET.sub("", parameter.description))
     numbers = {n for text in (*pointers, parameter.type) for n in _NUMBER.findall(text)}
     names = {normal_name(word) for text in pointers for word in _words(text)}
     normal_path = "." + normal_name(path)
-    by_type = [table for table in candidates if table.caption.name in kinds]
+    by_type = [table for table in candidates if table.caption.name in type_words]
     by_number = [table for table in candidates if table.caption.number in numbers]
     by_text = [table for table in candidates if table.caption.name in names]
     by_name = [

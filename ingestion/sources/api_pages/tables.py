@@ -104,7 +104,11 @@ class TableReader:
         return self._add_parameter_table(header, rows, columns, role)
 
     def _role_of_parameters(self, columns: Columns, role: Role) -> Role:
-        """Return the role that the header announces, or else `role`, the role of the section."""
+        """Return the role that the name column's title states, or else `role`, the role of the section.
+
+        If neither states a role, rows titled "Parameter" belong to the request, unless the operation comes
+        from an example.
+        """
         column_role = role_of_column(columns)
         is_response_header = role == "response" and column_role == "headers"
         if column_role and not is_response_header:  # headers of a response stay in the response
@@ -360,7 +364,8 @@ def _unwrap_bodies(found: Sequence[Parameter]) -> Iterator[Parameter]:
 def _stated_requirement(row: Sequence[str], columns: Columns, mark: bool | None) -> Requirement:
     """Return whether a row states that its parameter is required; None if the row does not say.
 
-    A condition is returned as text. `mark` is the mark in the cell with the name.
+    A condition in a column such as "Required" is returned as text. `mark` is the mark in the cell with the
+    name.
     """
     if "required" in columns:
         return required_cell(columns.cell(row, "required"))

@@ -101,15 +101,15 @@ class HeadingNumbers:
         start = self._starts.get((list_id, str(index))) or value(level, "start")
         return int(start) if start.isdecimal() and len(start) < 4 else 1
 
-    def _formatted(self, abstract_id: str, index: int, level: int, count: int) -> str:
+    def _formatted(self, abstract_id: str, paragraph_level: int, level: int, count: int) -> str:
         """Return `count` in the number format of `level`; empty for an unsupported format.
 
-        `count` is a component of the number of a paragraph on the level `index`. If that level has the
+        `count` is a component of the number of a paragraph on `paragraph_level`. If that level has the
         element `isLgl`, all components are decimal.
         """
-        own = self._levels[abstract_id, str(index)]
+        definition = self._levels[abstract_id, str(paragraph_level)]
         number_format = value(self._levels.get((abstract_id, str(level))), "numFmt")
-        if number_format in ("", "decimal") or own.find(f"{WORD}isLgl") is not None:
+        if number_format in ("", "decimal") or definition.find(f"{WORD}isLgl") is not None:
             return str(count)
         if number_format in ("upperLetter", "lowerLetter") and 1 <= count <= 26:
             return chr(ord("A" if number_format == "upperLetter" else "a") + count - 1)

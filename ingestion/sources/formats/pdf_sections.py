@@ -338,10 +338,10 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
     """Return a function that detects headings by font size.
 
-    A line that begins with a section number is also a heading if it is bold. It is a heading as well if it
-    is short and slightly larger than the body text, and its section number contains a dot. If no line is
-    large enough to be a heading, and the document has bookmarks, the function detects headings only by
-    bookmarks.
+    A line that begins with a section number is also a heading if it is bold and the body text is not. It is
+    a heading as well if it is short and slightly larger than the body text, and its section number contains
+    a dot. If no line is large enough to be a heading, and the document has bookmarks, the function detects
+    headings only by bookmarks.
     """
     body_size = _body_text_size(lines)
     larger = [

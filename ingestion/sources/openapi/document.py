@@ -216,9 +216,9 @@ def first_tag(node: Node) -> str:
 def operation_name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, the summary of its path item, or its operationId.
 
-    A name that only repeats the end of the path, such as `create` for `/group/create`, is replaced by the
-    first sentence of the description, if there is one. An operationId in camel case is written as words. If
-    the operation has none of these texts, its name is the method and path.
+    If the name is missing or only repeats the end of the path, such as `create` for `/group/create`, the
+    first sentence of the description replaces it, if there is one. An operationId in camel case is written
+    as words. If the operation has none of these texts, its name is the method and path.
 
     The name of a webhook or callback is its summary, or its name in the OpenAPI description.
     """
