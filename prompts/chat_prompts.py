@@ -58,7 +58,7 @@ _ESCAPED_TAG = re.compile(rf"&lt;(?={_NAME}[^<>&]*>)", re.IGNORECASE)
 
 
 def escape_data(text: object) -> str:
-    """Replace each `<`, `＜` or `﹤` that could start one of PROMPT_TAGS with `&lt;`."""
+    """Return `text` with `&lt;` for each `<`, `＜` or `﹤` that could start one of `PROMPT_TAGS`."""
     return _TAG.sub("&lt;", str(text))
 
 

@@ -72,7 +72,7 @@ MAX_CACHED_CHUNKS = 1_000
 """Maximum number of decoded chunks to keep, about 5 MB."""
 
 MAX_MASKS = 64
-"""Maximum number of filters whose matching chunks are cached; a filter takes a byte per chunk."""
+"""Maximum number of filters whose masks are cached; a mask takes one byte per chunk."""
 
 NO_SIMILARITY = -2.0
 """Score of a chunk without a vector, less than any cosine similarity."""
@@ -260,7 +260,7 @@ class EmbeddedCollection(Collection):
             text = get_state(connection, SOURCES_KEY)
         try:
             return _SOURCES.validate_json(text)
-        except ValidationError:  # never written, or written by another version
+        except ValidationError:  # not stored since the last write, or stored by another version
             return {}
 
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:

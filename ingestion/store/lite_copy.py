@@ -73,8 +73,8 @@ class LiteCopy:
         Milvus Lite does not contain the collection, all chunks are copied.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
-        Lite file open, and StoreUnavailable if Milvus Lite fails for another reason. After an error, the
-        next run copies the changes.
+        Lite file open or if it is a file of another kind, and StoreUnavailable if Milvus Lite fails for
+        another reason. After an error, the next run copies the changes.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)
@@ -108,7 +108,7 @@ class LiteCopy:
     def stored_rows(self, with_vectors: bool) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
         """Yield all chunks in batches, to restore a missing snapshot.
 
-        With `with_vectors`, each batch has one vector per chunk; otherwise, its vectors are None.
+        With `with_vectors`, each batch has one vector per chunk; otherwise, it has None instead of vectors.
         """
         with self._open_existing() as client:
             if client is None:

@@ -81,7 +81,7 @@ class IndexedSources(_StoredModel):
     """State of every source in a collection, as stored in `SOURCES_PROPERTY`."""
 
     catalogue_version: str = Field(alias="stamp")
-    """The token in `CATALOGUE_PROPERTY` when the state was stored; if it differs, the state is obsolete."""
+    """The token in `CATALOGUE_PROPERTY` when the state was stored; a new token makes the state obsolete."""
     sources: dict[str, IndexedSource]
 
 

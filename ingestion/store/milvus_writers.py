@@ -267,7 +267,7 @@ class InPlaceWriter(CollectionWriter):
     def _write_catalogue(self) -> None:
         """Update the entries of the changed documents, or of all documents if the manifest is incomplete.
 
-        If there is no catalogue of the current format, the manifest was read as incomplete.
+        Without a catalogue of the current format, `read_manifest` returns an incomplete manifest.
         """
         if not catalogue_version(self._client, self._alias):
             self._replace_catalogue()
@@ -282,8 +282,8 @@ class InPlaceWriter(CollectionWriter):
         builder = CatalogueBuilder()
         for page in row_pages(self._client, self._alias, CATALOGUED_FIELDS):
             builder.add(page)
-        before = [entry_key(entry) for entry in read_catalogue(self._client, self._alias)]
-        self._write_entries(builder, before)
+        previous = [entry_key(entry) for entry in read_catalogue(self._client, self._alias)]
+        self._write_entries(builder, previous)
 
     def _read_documents(self, keys: Sequence[DocumentKey]) -> CatalogueBuilder:
         """Return a builder with the first MAX_OUTLINE_CHUNKS stored chunks of each document in `keys`."""
@@ -297,12 +297,12 @@ class InPlaceWriter(CollectionWriter):
         builder.add(rows)
         return builder
 
-    def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the entries of `builder`; delete the entries of documents that are only in `before`."""
+    def _write_entries(self, builder: CatalogueBuilder, previous: Sequence[DocumentKey]) -> None:
+        """Write the entries of `builder`; delete the entries of documents that are only in `previous`."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)
-        removed = set(before) - builder.keys()
+        removed = set(previous) - builder.keys()
         for ids in batches(sorted(map(row_id, removed))):
             self._client.delete(name, filter=ids_filter(ids))
 

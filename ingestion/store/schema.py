@@ -47,7 +47,7 @@ MAX_SEARCH_TEXT_BYTES = 65_000
 """Maximum length of the indexed text in bytes. Milvus limits a text field to 65,535 bytes."""
 
 MAX_WORD_BYTES = 1_024
-"""Maximum length of a word in the vocabulary, in bytes. Longer words are not counted."""
+"""Maximum length of a word in the vocabulary, in bytes. The vocabulary omits longer words."""
 
 BM25_PARAMS = {"bm25_k1": 1.2, "bm25_b": 0.5}
 """Parameters of BM25. Length normalisation is weaker than the default because sections are short.

@@ -147,7 +147,7 @@ _INSERTED_LINK = outside_code(
 )
 """A link whose target is unknown because it contains an ERB tag: `[Keys](<%= keys_url %>)`."""
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
-"""A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
+"""A bold line right below a table. It labels the text below, but a parser would read it as a table row."""
 
 
 def _anchor_of_heading(match: re.Match[str]) -> str:
@@ -298,8 +298,8 @@ def _comment_around_code(text: str) -> tuple[int, int] | None:
 
 def _needs_conversion(text: str) -> bool:
     # Several searches for plain strings are faster than one for a pattern of alternatives.
-    is_marked = any(string in text for string in _CONVERTED_STRINGS)
-    return bool(is_marked or _CONVERTED_CHARACTER.search(text) or _LABEL_BELOW_TABLE.search(text))
+    has_string = any(string in text for string in _CONVERTED_STRINGS)
+    return bool(has_string or _CONVERTED_CHARACTER.search(text) or _LABEL_BELOW_TABLE.search(text))
 
 
 def _convert(text: str, page: PageMarkup, table_to_markdown: Callable[[str], str] | None) -> str:
@@ -320,8 +320,8 @@ def _convert(text: str, page: PageMarkup, table_to_markdown: Callable[[str], str
         text = "\n".join(
             _convert_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n"), page.language)
         )
-    for mark, pattern, replace in _REPLACEMENTS:
-        if mark in text:
+    for string, pattern, replace in _REPLACEMENTS:
+        if string in text:
             text = replace_outside_code(pattern, replace, text)
     if "{{" in text:
         text = replace_annotations(text)
@@ -385,8 +385,8 @@ def clean_text(markdown: str) -> str:
     the marks of bold Chinese text are removed. A placeholder in angle brackets becomes a code span. Code
     blocks and code spans are not changed.
     """
-    is_marked = any(string in markdown for string in _CLEANED_STRINGS)
-    if not is_marked and not _CLEANED_CHARACTER.search(markdown):
+    has_string = any(string in markdown for string in _CLEANED_STRINGS)
+    if not has_string and not _CLEANED_CHARACTER.search(markdown):
         return markdown
     return "".join(part if is_code else _clean(part) for is_code, part in split_code(markdown))
 

@@ -174,8 +174,8 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 def text_of_expression(expression: str) -> str:
     """Return the text of a string, of strings joined by `+`, or of JSX.
 
-    Parentheses around an expression are removed. The tags of JSX fragments (`<>`) are removed, and all
-    other tags stay. An expression of any other kind, such as a variable, is returned unchanged.
+    The tags of JSX fragments (`<>`) are removed, and all other tags stay. An expression of any other kind,
+    such as a variable, only loses the parentheses around it.
     """
     if expression.startswith(_QUOTES):
         strings = (token for token in _TOKEN.findall(expression) if token.startswith(_QUOTES))

@@ -254,7 +254,7 @@ def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
     """Return the replacement of a tag; a placeholder such as `<token>` stays.
 
     The names of most components begin with a capital letter. A tag that is neither HTML nor a component is
-    a placeholder if it has no attributes, and the page never closes it or its line is indented like code.
+    a placeholder if no attribute has a value, and the page never closes it or its line is indented as code.
     """
     name = match["tag"].lower()
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
@@ -274,12 +274,12 @@ def _replace_component(match: re.Match[str], values: Mapping[str, str], language
     name = match["tag"]
     if match["closing"]:
         return "" if _is_inline(match) else "\n"
-    if lead := _lead(match, values):
-        return f"\n\n{lead} "
+    if text := _text_before_content(match, values):
+        return f"\n\n{text} "
     if _CODE_COMPONENT.fullmatch(name) and match[0].endswith("/>"):
         return ""  # the code is in another file; its title alone says nothing
     is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
-    text = "" if is_badge and not call_in(values) else _component(name, values, language)
+    text = "" if is_badge and not call_in(values) else _component_text(name, values, language)
     if _is_inline(match):
         return text.strip().replace("**", "")
     return f"\n\n{text}\n\n" if text else ""
@@ -334,7 +334,7 @@ def _html_tag(match: re.Match[str], values: Mapping[str, str]) -> str:
     return _REPLACED_TAGS.get(name, "")
 
 
-def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
+def _text_before_content(match: re.Match[str], values: Mapping[str, str]) -> str:
     """Return the text to write before a component's content.
 
     This is a label for permissions, an HTTP method if a URL follows, or the status, code and message of an
@@ -360,7 +360,7 @@ def _error(values: Mapping[str, str]) -> str:
     return f"**{status}**" if _ERROR_STATUS.fullmatch(status) else ""
 
 
-def _component(name: str, values: Mapping[str, str], language: Language) -> str:
+def _component_text(name: str, values: Mapping[str, str], language: Language) -> str:
     """Return the text for a component, such as `POST /v1/x`, a heading, "(required)" or a title in bold."""
     if mark := _MARK.fullmatch(name):
         return " (required)" if mark["required"] else " (optional)"

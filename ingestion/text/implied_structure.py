@@ -69,8 +69,8 @@ def with_numbered_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
     """Return the blocks of a page with lines that begin with Chinese numbers turned into headings.
 
     `一、` begins a section and `（一）` a subsection. The numbers must begin at one and be consecutive, and
-    text must follow each line. Otherwise, the lines are a list or a table of contents. The blocks are
-    unchanged if the page has a heading below its title.
+    text or a subsection must follow each line. Otherwise, the lines are a list or a table of contents. The
+    blocks are unchanged if the page has a heading below its title.
     """
     may_have_headings = any(
         block.kind == "paragraph" and _FIRST.search(block.text) for block in blocks
@@ -310,8 +310,8 @@ def with_definition_lists(blocks: Sequence[MarkdownBlock], depth: int = 0) -> li
     start = 0
     while start < len(blocks):
         end, entries = _read_list(blocks, start)
-        is_sure = any(_PANDOC_DEFINITION.search(block.text) for block in blocks[start:end])
-        if len(entries) >= MIN_TERMS or (entries and is_sure):
+        is_from_pandoc = any(_PANDOC_DEFINITION.search(block.text) for block in blocks[start:end])
+        if len(entries) >= MIN_TERMS or (entries and is_from_pandoc):
             found += _blocks_of_list(entries, depth)
         else:
             end = start + 1
@@ -395,7 +395,7 @@ _BOLD_ITEM = re.compile(r"^[-*+][ \t]+\*\*[^*\n]+\*\*[:：]?[ \t]*$", re.MULTILI
 
 
 def with_list_labels(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Return the blocks of a page with each list item that labels the next block turned into a paragraph.
+    """Turn each list item that labels the next block into a paragraph; return all blocks of the page.
 
     Such an item is the last of its list, and the only one that contains only bold text. A table or code
     follows the list. If the list has no other item, any block may follow. Below a paragraph that ends with
@@ -445,7 +445,7 @@ def with_fenced_code(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]
     """Yield the blocks of a page, with fences around indented code that a paragraph announces.
 
     The paragraph ends with a colon. Other indented text stays as it is, because it is often prose: the text
-    of an MDX component, or of a list item with too much indentation.
+    of an MDX component, or of a list item with too much indentation. Indented Markdown stays as well.
     """
     is_announced = False
     for block in blocks:

@@ -64,9 +64,9 @@ _LINK_WITHOUT_TEXT = outside_code(
     r"(?<![!\]])\[\](?:\(#(?P<anchor>[^()\s]+)\)|\[(?P<label>[^\[\]\n]+)\])"
     r"(?![ \t]*\n\s{0,3}#)"
 )
-"""A link whose text is the title of its target: `[](#paging)` or `[][paging]`.
+"""A link without text, which Sphinx shows as the title of the target: `[](#paging)` or `[][paging]`.
 
-A link directly above a heading is only an anchor.
+A link directly above a heading does not match, because it is only an anchor.
 """
 _COMMENT = re.compile(r"(?<=\n\n)(?:%[ \t][^\n]*(?:\n|\Z))+")
 """A paragraph whose lines begin with `%`."""
@@ -91,8 +91,9 @@ def replace_myst(text: str) -> str:
     """Return a page with Markdown in place of its MyST directives and roles.
 
     A directive with prose becomes a container with the same name (`:::note`), a title in bold, or its prose
-    only. A directive with code becomes a code block. Directives without prose, such as `toctree`, options,
-    targets and comments are removed. Unknown directives and other code do not change.
+    only. A directive with code becomes a code block. Targets, options, and directives without prose such as
+    `toctree` are removed. If the page has directives, comments are removed as well. An unknown directive
+    keeps only its prose if its fence is of colons. With any other fence, it stays unchanged, like code.
     """
     has_directives = any(start in text for start in _DIRECTIVE_STARTS)
     if has_directives:
@@ -197,9 +198,9 @@ def _start_of_prose(name: str, argument: str, indent: str) -> tuple[str, ...]:
 
 
 def _role_text(titles: Mapping[str, str], match: re.Match[str]) -> str:
-    """Return the text in place of a role: the title of the heading, or the text of the role.
+    """Return the title of the heading that a role refers to, or else the text of the role.
 
-    The text becomes a code span, unless the role is a reference with a target.
+    This text becomes a code span, unless the role is a reference with a target.
     """
     is_reference = _REFERENCE_ROLE.fullmatch(match["role"])
     title = titles.get(_target_key(match["text"])) if is_reference else None

@@ -44,17 +44,17 @@ def join_texts(texts: Iterable[str], separator: str = "; ") -> str:
         distinct.setdefault(text.replace("`", ""), text)
     previous = ""
     for text in distinct.values():
-        joined = f"{joined}{_between(previous, separator)}{text}" if joined else text
+        joined = f"{joined}{_separator_after(previous, separator)}{text}" if joined else text
         previous = text
     return joined
 
 
-def _between(before: str, separator: str) -> str:
-    if before.endswith(_FULL_WIDTH_ENDS):
+def _separator_after(text: str, default: str) -> str:
+    if text.endswith(_FULL_WIDTH_ENDS):
         return ""
-    if before.endswith(_ENDS):
+    if text.endswith(_ENDS):
         return " "
-    return "。" if has_chinese(before) else separator
+    return "。" if has_chinese(text) else default
 
 
 def label_with(label: str, text: str) -> str:

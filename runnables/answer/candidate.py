@@ -86,7 +86,7 @@ class Candidate(RankedChunk):
 
     @cached_property
     def heading_codes(self) -> Set[str]:
-        """The error codes of the question in the chunk's innermost heading, in lower case."""
+        """The error codes that are in the question and in the chunk's innermost heading, in lower case."""
         codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
         return self.terms.identifiers & set(codes)
 
@@ -122,8 +122,8 @@ class Candidate(RankedChunk):
     def relevances(self) -> Sequence[float]:
         """For each segment, the weight of the question's words in it; words in the heading count less.
 
-        The words of the API's name and, in the row of a parameter, `PARAMETER_WORDS` do not count. If the
-        question names the segment, the weight of all words of the question is added.
+        `name_words` and, in the row of a parameter, `PARAMETER_WORDS` do not count. If the question names
+        the segment or a cell in it, the weight of all words of the question is added.
         """
         return list(map(self._relevance, range(len(self.segments))))
 

@@ -56,7 +56,7 @@ NOT_COVERED = 0.01
 ON_TOPIC_SHARE = 0.75
 """Assumed share of a platform's questions that are on topic.
 
-`topic_probability` assumes a share of 0.5. `refusal_confidence` adjusts its result to this share.
+`topic_probability` assumes a share of 0.5, which `refusal_confidence` corrects.
 """
 
 
@@ -144,7 +144,7 @@ def _states_error_number(quotes: Quotes) -> bool:
 
 
 def _is_ambiguous(quotes: Quotes) -> bool:
-    """Return whether the quotes say only what an HTTP status means for an API, and more APIs define it."""
+    """Return whether the quotes only define an HTTP status of an API, and several APIs define one."""
     passages = [passage for ranked in quotes.ranked for passage in ranked if passage.codes]
     apis = {each.chunk.document_key for each in passages if _defines_status_of_api(each)}
     defines = (passage.codes and _defines_status_of_api(passage) for passage in quotes.passages)
@@ -152,7 +152,7 @@ def _is_ambiguous(quotes: Quotes) -> bool:
 
 
 def _defines_status_of_api(passage: RankedPassage) -> bool:
-    """Return whether `passage` says only what an HTTP status means for a single API."""
+    """Return whether `passage`, which defines a code, only defines HTTP statuses of a single API."""
     return bool(passage.chunk.api_url) and all(map(is_http_status, passage.codes))
 
 

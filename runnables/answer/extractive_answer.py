@@ -142,7 +142,7 @@ def find_quotes(
     best = _best_chunks(state, details)
     compared = {chunk.document_key for chunk in state["compared"]}
     if compared and asks_for_methods(details):
-        # These chunks are addresses and prose. Tables of fields do not answer a question about methods.
+        # `compared` has only addresses and prose. Tables of fields do not answer a question about methods.
         best = [chunk for chunk in best if chunk in state["compared"]] or best
     ranked = []
     for part, part_terms in parts:
@@ -231,8 +231,8 @@ def _about_named_api(
     """Return the chunks about the API that a part of the question names, or all `chunks` if it names none.
 
     These are the chunks of that API, prose that mentions its name, and chunks with error codes or words of
-    the question that the API's own chunks do not contain. If the part is the whole question, `whole` says
-    what it is about, and an API counts as named only if the best chunk belongs to it.
+    the question that the API's own chunks do not contain. If the part is the whole question, `whole` is its
+    structured form, and an API counts as named only if the best chunk belongs to this API.
     """
     best, url = (chunks[:1], whole.api_url) if whole else (chunks, None)
     named = next((chunk for chunk in best if _is_named(chunk, part, url)), None)
@@ -269,11 +269,12 @@ def _has_code(chunk: Chunk, code: str) -> bool:
 
 
 def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:
-    """Return whether the question contains the path of the chunk's API, or all words of its name.
+    """Return whether the question names the chunk's API.
 
-    `url` is the URL of the API at this path, if it is known: a path may lack the base path of the server.
-    A name of only one word does not count. Words within an identifier that the name does not contain,
-    such as the error code `user_not_found`, do not count either.
+    If the question contains exactly one path, this path must be that of the API. `url` is the URL of the
+    API at this path, if it is known: a path may lack the base path of the server. Otherwise, the question
+    must contain all words of the API's name, at least two. Words within an identifier that the name does
+    not contain, such as the error code `user_not_found`, do not count.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return chunk.api_url == url or is_at_path(chunk.api_url, details.paths[0])
@@ -419,9 +420,9 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 def _mentions_of_status(
     definition: RankedPassage, ranked: Iterable[RankedPassage]
 ) -> list[RankedPassage]:
-    """Return the best passage in the document of the same API that mentions the status of `definition`.
+    """Return the best passage that mentions the status of `definition` and is about the same API.
 
-    The result is empty if there is no such text, or if `definition` does not define an HTTP status of an
+    The result is empty if there is no such passage, or if `definition` does not define an HTTP status of an
     API.
     """
     chunk, codes = definition.chunk, sorted(definition.codes)

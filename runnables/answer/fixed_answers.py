@@ -63,7 +63,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunctio
 
 
 def build_decline(platform_info: PlatformInfo) -> StateFunction:
-    """Return the function that drafts the reply that the documents do not cover the question."""
+    """Return the function that drafts the reply to a question that the documents do not cover."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
         sentence = not_covered_sentence(platform_info, state["question"])

@@ -1,4 +1,4 @@
-"""The step `ground`, which checks a draft against the retrieved chunks and returns the final answer."""
+"""The pipeline step `ground`: checks a draft against the retrieved chunks and returns the final answer."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ def build_ground(
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
         if quote and not is_quote and not any(step.supported for step in steps):
-            # Drop the chunks after the first `k`, which were added for the model. Quotes may still come
+            # The chunks after the first `k` were added for the model, so drop them. Quotes may still come
             # from `further`.
             shortened: PipelineState = {**state, "chunks": state["chunks"][: state["question"].k]}
             quoted = await quote.ainvoke(shortened, config)

@@ -34,7 +34,7 @@ class MatrixRow(NamedTuple):
     name_weight: float
     """The weight of the words in the row's name."""
     states_quantity: bool
-    """Whether such a cell states a quantity that the question asks for, such as a number or a price."""
+    """Whether the cell states a quantity that the question asks for, such as a number or a price."""
 
 
 def matrix_rows(terms: QueryTerms, segments: Sequence[Segment]) -> Mapping[int, MatrixRow]:

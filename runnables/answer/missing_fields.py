@@ -69,16 +69,16 @@ def with_missing_fields(
     *,
     only_required: bool = False,
 ) -> RankedPassage:
-    """Return a passage of request parameters with the missing fields instead of the fields that it has.
+    """Return a passage of request parameters with the rows of the missing fields instead of its own rows.
 
     Missing fields are those that are not in `sent`, except path parameters, whose values are in the pasted
     URL, and fields of objects that are missing themselves. Required fields come first, then those that are
     required under a condition, then all others. Within each of these groups, fields with words of the
     question come first. Fields are dropped at the end if the passage would exceed `MAX_CHARS`.
 
-    With `only_required`, the missing required fields come before the fields that the passage has. If no
-    field is missing, or if the passage is from another section, it is returned unchanged. Labels such as
-    "required" are in `language`.
+    With `only_required`, the rows of the missing required fields come before the passage's own rows. If
+    there is no such field, or if the passage is from another section, it is returned unchanged. Labels such
+    as "required" are in `language`.
     """
     chunk = passage.chunk
     if chunk.kind != "request_parameters":

@@ -64,7 +64,7 @@ class RankedPassage:
     chunk: Chunk
     segments: Sequence[Segment]
     words: frozenset[str]
-    """The words of the question that the segments or `RankedChunk.heading` contain."""
+    """The words of the question in the segments, in omitted pasted code, and in `RankedChunk.heading`."""
     named: frozenset[str]
     """The words and identifiers of the question that `RankedChunk.heading` contains."""
     codes: Set[str]
@@ -83,7 +83,7 @@ class RankedPassage:
     relevance: float
     """The weighted sum of the features, less `RankedChunk.penalty`."""
     ends_with_pasted: bool = False
-    """Whether the passage ends with code that the question contains."""
+    """Whether the passage ends with code that the question contains; `segments` may omit this code."""
 
     @property
     def is_only_pasted(self) -> bool:
@@ -185,7 +185,7 @@ def _single_rest(
 ) -> dict[int, int]:
     """Return the one of `indices` that is not in `chosen`, if it is short and the only one.
 
-    Its length is 0: it is not counted, because a mark in its place would be hardly shorter.
+    Its length is 0: it is not counted, because an ellipsis in its place would be hardly shorter.
     """
     rest = [index for index in indices if index not in chosen]
     is_short = len(rest) == 1 and len(segments[rest[0]].text) <= MAX_CHARS // 3

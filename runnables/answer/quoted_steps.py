@@ -127,7 +127,7 @@ class _Quoter:
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the required parameters and the permissions of a call, if the question may need them.
 
-        A small table of parameters is quoted as a whole.
+        A small table of parameters is quoted as a whole, if any of them is required.
         """
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
@@ -161,7 +161,7 @@ def _as_line(text: str) -> str:
 def _section_texts(passage: RankedPassage, lists_rest: bool) -> list[str]:
     """Return the texts of a passage of an API; prose begins with its heading, such as "Notes".
 
-    With `lists_rest`, the names of parameters that are left out follow a table (see `_names_of_rest`).
+    With `lists_rest`, a table is followed by the names of its other parameters (see `_names_of_rest`).
     """
     chunk = passage.chunk
     texts = _block_texts(passage.segments, MAX_QUOTED_CHARS, lists_rest=lists_rest)
@@ -224,10 +224,10 @@ def _table(rows: Sequence[Segment]) -> str:
 
 
 def _names_of_rest(rows: Sequence[Segment]) -> str:
-    """Return a line with the names of the parameters that are left out after `rows` of their table.
+    """Return a line with the names of the parameters that are in the table of `rows`, but not in `rows`.
 
-    Parameters inside objects are not listed. The result is empty if no parameter is left out, or if fewer
-    than `MIN_LISTED_ROWS` are quoted, which are probably the parameters that the question names.
+    Parameters inside objects are not listed. The result is empty if there are no others, or if `rows` has
+    fewer than `MIN_LISTED_ROWS`, which are probably the parameters that the question names.
     """
     quoted = {row.name for row in rows}
     rest = [f"`{name}`" for name in rows[0].table_names if name not in quoted and "." not in name]

@@ -365,7 +365,7 @@ def _quoted_tag(match: re.Match[str]) -> str:
     """Return the word before a tag or, if the tag is a placeholder, a code span with the word and the tag.
 
     A placeholder such as `<token>`, or `<string>` in `array<string>`, is not HTML, has no attributes and is
-    not closed.
+    not closed. In the address of a link, it is unchanged.
     """
     before, tag = match["before"] or "", match["tag"] or ""
     name = _PLACEHOLDER.fullmatch(tag)

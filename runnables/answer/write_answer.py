@@ -51,7 +51,7 @@ from schemas.question import Question
 STEP_NAME = "answer"
 
 FALLBACK_RESERVE_SHARE = 0.05
-"""Share of the remaining time that is reserved for quoting if all models fail."""
+"""Share of the remaining time that is reserved for quoting, in case all models fail."""
 
 FALLBACK_RESERVE_S = (1.0, 5.0)
 """Minimum and maximum of the reserved seconds; at most half of the remaining time is reserved."""
@@ -75,7 +75,7 @@ def build_write_answer(
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step `answer`, in which the first model that does not fail writes the answer.
 
-    If `refine` is true, further calls refine the answer with the chunks that did not fit the context
+    If `refine` is true, further model calls refine the answer with the chunks that did not fit the context
     window. The step raises ModelError if all models fail.
     """
     writer = _AnswerWriter(models, platform_info, rules, refine)
@@ -194,8 +194,8 @@ class _AnswerWriter:
     ) -> Draft:
         """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
-        If all structure models fail, the text is parsed if it is already JSON; otherwise, each of its lines
-        becomes a step. Raises ModelError if `model` fails, or if its text is empty or invalid JSON.
+        If all structure models fail, `_draft_from_text` converts the text. Raises ModelError if `model` or
+        this conversion fails.
         """
         run = child_config(config, f"{STEP_NAME}/model", prompt=self._plain_prompt.get_name())
         written = await model.ask(self._messages(variables), run)

@@ -157,9 +157,9 @@ def split_aspect(history: Sequence[Turn]) -> tuple[str, str]:
     question = history[-1].question
     known = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history[:-1])
     # A base of one character would occur in the earlier questions by chance.
-    for sign in _APPENDED.finditer(question[:MAX_CLAUSE_CHARS], 2):
-        base, aspect = question[: sign.start()], question[sign.end() :]
-        may_be_appended = sign[0] != "的" or API_STEMS.issuperset(split_words(aspect))
+    for separator in _APPENDED.finditer(question[:MAX_CLAUSE_CHARS], 2):
+        base, aspect = question[: separator.start()], question[separator.end() :]
+        may_be_appended = separator[0] != "的" or API_STEMS.issuperset(split_words(aspect))
         if base in known and may_be_appended:
             return base, aspect
     return question, ""
@@ -189,9 +189,9 @@ def _is_state(clause: str) -> bool:
 def add_compared(subject: str, history: Sequence[Turn]) -> str:
     """Return `subject` with the two things that "what is the difference?" compares.
 
-    The two things are the APIs of the two latest questions, if these are different APIs. Otherwise, they
-    are the phrases in which the questions differ. The subject is unchanged unless exactly one phrase
-    replaces another one, and the questions share other words.
+    If the two latest questions have different APIs, these are the two things, and their names replace the
+    subject. Otherwise, the two things are the phrases in which the questions differ. The subject is then
+    unchanged unless exactly one phrase replaces another one, and the questions share other words.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
     becomes "create a booking, cancel a booking". After "... in node" and "... in go", the subject "create a

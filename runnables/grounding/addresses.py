@@ -24,7 +24,7 @@ _GAP = (
     r"[\s`'\"*,，:：]{0,4}(?:(?:requests?|calls?|to|on|against|at|the|endpoint|path|url|"
     r"方法|方式|请求|接口|调用|到|提交|发送|访问|地址|为|是)[\s`'\"*:：]{0,3}){0,4}"
 )
-"""Words that may stand between a method and its target, as in "a GET request to the endpoint `/a`"."""
+"""Words that may stand between a method and its address, as in "a GET request to the endpoint `/a`"."""
 
 _TARGET = re.compile(
     rf"(?:(?<![A-Za-z_])(?P<before>{ANY_METHOD})(?![A-Za-z_]){_GAP})?(?P<target>{URL}|{PATH})"
@@ -64,7 +64,8 @@ A value is a segment such as an id (see `_generalise`).
 def take_targets(text: str) -> tuple[str, list[Mention]]:
     """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Spaces replace each URL or path and its HTTP method. A query string stays in the text.
+    Spaces replace each URL or path and its HTTP method. A query string stays in the text, and so does a
+    method after it.
     """
     mentions: list[Mention] = []
 
@@ -139,7 +140,7 @@ class AddressIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the host and the path of `mention` are indexed, with its HTTP method if given.
 
-        A path that ends with `/` may be the beginning of an indexed path. A target that may be external,
+        A path that ends with `/` may be the beginning of an indexed path. An address that may be external,
         such as `http://localhost` or `/etc/hosts`, counts as contained. The exception is a path whose first
         two segments are indexed: it is looked up like any other path.
         """
