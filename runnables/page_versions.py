@@ -26,7 +26,7 @@ from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.question import Question
 
 _Versions = Mapping[str, Sequence[Chunk]]
-"""The chunks of each version of a page, by version name. A page without a version has an empty name."""
+"""The chunks of each version of a page, by version name. The name is empty if the page states none."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,10 @@ class PipelineState(TypedDict):
     classification: Classification
     """What the question is about. Set by `structured-question`."""
     retrieved: list[RetrievedChunk]
-    """The `k` best chunks, best first. Set by `retrieve`; `expand-query` merges in further results."""
+    """The `k` best chunks, best first.
+
+    Set by `retrieve`; `expand-query` merges in further results, and `boost-named-api` selects versions.
+    """
     further: list[RetrievedChunk]
     """The next best chunks. A model may read them, and a quote may come from them. Set with `retrieved`."""
     chunks: NotRequired[list[RetrievedChunk]]

@@ -56,7 +56,7 @@ class SourceDocument(ApiModel):
     """One page or API as read from its source."""
 
     id: str
-    """Unique and stable within its source: an API id or a relative path."""
+    """Unique and stable within its source, such as an API id or a relative path."""
     source: str
     title: str
     language: Language

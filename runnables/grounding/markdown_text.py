@@ -1,7 +1,8 @@
 """Rewrites the Markdown of an answer.
 
 The functions resolve, renumber and remove citation marks (`[1]`, `[1-3]`), remove links that are not
-allowed, remove the sentences that contain given facts, and replace program code with spaces.
+allowed, remove the sentences that contain given facts (names, paths, codes), and replace program code
+with spaces.
 """
 
 import re
@@ -68,7 +69,7 @@ _DATA_LANGUAGES = {
 """Languages of code fences that contain data or text instead of a program."""
 
 _API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{ANY_METHOD})\b|{URL}|{PATH}", re.ASCII)
-"""A string, an HTTP method or an address, which are the parts of a program that concern the API."""
+"""A string, an HTTP method or an address: the parts of a program that concern the API."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDIVISIBLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
@@ -165,8 +166,9 @@ class LinkPolicy:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
         `hosts` are the platform's own hosts; their subdomains count as well. An endpoint on one of the
-        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. The
-        URL of one of the hosts is always allowed if it has neither a path nor a query.
+        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. A URL
+        without path and query, such as `https://acme.com/`, needs no documentation. A URL with a fragment
+        is not an endpoint.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -205,7 +207,7 @@ class LinkPolicy:
     def _remove_definitions(self, text: str) -> tuple[str, int]:
         """Return `text` without the definitions of disallowed reference links, and their number.
 
-        The label replaces each use of such a link.
+        Each use of such a link, `[text][ref]` or `[ref]`, is replaced by its label.
         """
         disallowed = [d for d in _DEFINITION.finditer(text) if not self.allows(d["url"])]
         for definition in disallowed:

@@ -104,7 +104,7 @@ _CODE_BEFORE = re.compile(
     r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
 )
 _CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}\Z", re.MULTILINE)
-"""The start of a table row. A number there is a code, because error tables begin with the code."""
+"""The start of a table row. A number there is a code, because rows of error tables begin with the code."""
 
 _RETURN_BEFORE = re.compile(
     r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"

@@ -35,14 +35,14 @@ with 0.5, and in 65 with 0.25. Public data sets show no difference.
 MIN_WORD_SHARE = 0.48
 """Minimum share of a statement's content words and identifiers that the cited chunks must contain.
 
-Measured with 691 steps that a capable model wrote for questions of benchmarks/questions, nearly all of
-them right: 0.96 pass with the chunks that they cite, and 0.22 with another chunk of the same answer. If
-identifiers do not count, and the words of the question always do, 0.95 and 0.23 pass. In
+A capable model answered the questions of benchmarks/questions in 691 steps, of which nearly all are right.
+96% of the steps pass with the chunks that they cite, and 22% with another chunk of the same answer. If
+identifiers do not count, and the words of the question always do, 95% and 23% pass. In
 tests/data/support.jsonl, paraphrases reach at least 0.5, and other statements at most 0.43.
 """
 
 MIN_OWN_WORDS = 4
-"""Minimum number of words that are left if the words of the question do not count (see `word_share`)."""
+"""Words of the question are ignored only if at least this many other words are left (see `word_share`)."""
 
 MIN_SENTENCE_SHARE = 0.25
 """Minimum share of the content words of a sentence that the cited chunks must contain.
@@ -131,11 +131,11 @@ def contains_numbers(statement: str, cited: Sequence[Chunk], question: str) -> b
 def word_share(statement: str, text: str, question: str = "") -> float:
     """Return the share of the content words and identifiers of `statement` that are in `text`, 0 to 1.
 
-    The share is 1 if `statement` has none. A Chinese word of one character also counts if it is part of a
-    longer word, such as 选 in 选择.
+    The share is 1 if `statement` has none. A Chinese word of one character is also found within a longer
+    word, such as 选 in 选择.
 
-    An answer often repeats words of `question` that the documents do not use. Such words do not count, if
-    at least `MIN_OWN_WORDS` others are left.
+    An answer often repeats words of `question` that the documents do not use. Such words are ignored if at
+    least `MIN_OWN_WORDS` other words and identifiers are left.
     """
     words, identifiers = _content_words(statement), _identifiers(statement)
     lower_text = text.lower()
@@ -227,7 +227,7 @@ def _has_unrelated_sentence(statement: str, text: str, question: str) -> bool:
 
 
 def _identifier_share(statement: str, text: str) -> float | None:
-    """Return the share of the identifiers of `statement` that `text` contains; None if it has none."""
+    """Return the share of the identifiers of `statement` that `text` contains; None if there are none."""
     identifiers = _IDENTIFIER.findall(statement)
     text = text.lower()
     found = sum(identifier.lower() in text for identifier in identifiers)
@@ -258,8 +258,9 @@ def _has_numbers_of(prose: str, text: str) -> bool:
 def _is_checked(quantity: Quantity) -> bool:
     """Return whether a number must be supported.
 
-    A number in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). Such a
-    number is checked only if it is greater than 1 and has a unit of time, size or percentage (十天).
+    A number in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). If
+    `may_be_idiom` is true, the number is checked only if it has a unit of time, size or percentage (十天)
+    and is neither 0 nor 1.
     """
     if not quantity.may_be_idiom:
         return True

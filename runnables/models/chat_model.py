@@ -258,8 +258,8 @@ class ChatModel:
     async def _send_without_refused_options(self, call: "_Call") -> AIMessage:
         """Send the request; repeat it without options that the provider refuses, such as the temperature.
 
-        If the limit on the length of replies cut off a reasoning model, the request is repeated without the
-        limit (see `is_cut_reasoning_reply`).
+        If the limit on the length of replies ends a reply while the model is reasoning, the request is
+        repeated without the limit (see `is_cut_reasoning_reply`).
         """
         while True:
             if not self.has_system_role:

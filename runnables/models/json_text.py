@@ -115,11 +115,11 @@ def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str
         yield from ((False, value) for value in _decode_objects(candidate))
     for candidate in candidates if repair else ():
         if is_unfinished(candidate):
-            repaired: object = partial_object(candidate)
+            value: object = partial_object(candidate)
         else:
-            repaired = _repair(candidate[candidate.index("{") :])
-        if isinstance(repaired, dict):
-            yield True, repaired
+            value = _repair(candidate[candidate.index("{") :])
+        if isinstance(value, dict):
+            yield True, value
 
 
 def _candidate_texts(text: str) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _encodable_value(value: object) -> Any:
 
 
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """Return `value`, or the only object in its values that has fields of the schema.
+    """Return `value` or, if `value` only wraps one object with fields of the schema, that object.
 
     For a schema with the field `ok`, `{"result": {"ok": true}}` becomes `{"ok": true}`. Raises
     _SchemaEchoed if `value` is a JSON Schema.

@@ -1,7 +1,7 @@
 """Finds error codes in text: numbers and words that are the code, or the HTTP status, of an error.
 
-The functions do not know the documents. They decide by the form of a number, and by the words next to it,
-whether it is a code.
+The functions do not know the documents. They decide by the form of a number or word, and by the text next
+to it, whether it is a code.
 """
 
 import re
@@ -105,7 +105,7 @@ _BEFORE_CODE = (
     rf"(?<![\d.]){ERROR_STATUS}(?:\serror)?{_GAP}|(?<![A-Za-z_])errors?(?:[ _-]?codes?)?(?:\sis)?{_GAP}"
     r"|(?:报错|错误码?|返回码|状态码)[是为]?[\s:：=\"'`“]{0,3}"
 )
-"""What shows that an error code follows: an HTTP error status, or a word such as "error" or 错误码."""
+"""Text before an error code: an HTTP error status, or a word such as "error" or 错误码."""
 
 _BEFORE_STATUS = r"[\"'`”]?\s?[,，(（]?\s?"
 """The characters that may stand between a code and the HTTP status after it."""
@@ -173,7 +173,7 @@ def error_codes(text: str) -> list[str]:
     - in JSON, a word with a capital as the value of a key such as `err_code`: `ORDERPAID`, `NoApp`
     - lower-case words joined by `_` in the context of an error (see `lower_case_codes`)
 
-    The numbers in dates and times are no codes.
+    The numbers in dates and times are not codes.
     """
     codes: list[str] = ERROR_CODE.findall(without_timestamps(text))
     values = (value for value in _VALUE_OF_CODE_KEY.findall(text) if not value.islower())
@@ -189,8 +189,8 @@ def without_timestamps(text: str) -> str:
 def named_error_code(text: str) -> str | None:
     """Return the first code that `text` names as an error, or None.
 
-    Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means or
-    how to solve it. Other codes may be years, amounts or ids.
+    Such a code follows a word such as "error" or 报错. A number may also follow a word such as "returns",
+    or precede a word such as "error", "means" or 怎么解决. Other numbers may be years, amounts or ids.
     """
     text = without_timestamps(text)
     for match in ERROR_CODE.finditer(text):

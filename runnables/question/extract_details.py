@@ -219,8 +219,9 @@ def _is_response(fields: JsonObject) -> bool:
     """Return whether pasted JSON is a response.
 
     It is a response if its keys are typical of a response, if it contains an error object, or if it
-    contains a message together with the status or type of an error. The keys `type`, `title`, `status` and
-    `message` alone are not enough, because requests may have them as well.
+    contains a message together with the status or type of an error. Other values of `type`, `title`,
+    `status` and `message` are not enough, because requests may have these keys as well. An object with
+    `message` as its only key is a response.
     """
     keys = fields.keys()
     if keys and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)):
@@ -274,8 +275,9 @@ def _trace_id_of(response: JsonValue) -> str | None:
 def _error_of(response: JsonValue) -> str | None:
     """Return the codes and messages of a failed response; None for any other value.
 
-    A response has failed if one of its codes is not a success code. A response without a code has failed if
-    it has a message and nothing says that it succeeded. The code and message may be nested, as in
+    A response has failed if one of its codes is not a success code. The key `code` is ignored if `success`
+    or the message says that the call succeeded. A response without a code has failed if it has a message
+    and nothing says that it succeeded. The code and message may be nested, as in
     `{"errors": [{"code": "E1", "message": "expired"}]}`. An HTTP status is left out if a message is a
     sentence.
     """

@@ -121,7 +121,9 @@ _PATH = re.compile(r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+", re.ASCII)
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
-    """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
+    """Return the needs of a question; empty if its words show none.
+
+    Words in paths are ignored, but not words in the query of a URL.
 
     A question such as "how do I get an access token" asks where a named value comes from. It asks what an
     API returns, not how to call the APIs that need the value.

@@ -19,7 +19,7 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 
 MIN_LANGUAGE_SHARE = 0.1
-"""Minimum share of the sections that are in a language for it to be a main language of the documents."""
+"""A main language of the documents is the language of at least this share of their sections."""
 
 MAX_COUNTED_DOCUMENTS = 1_000
 """Maximum number of documents from which the share of a language is estimated."""
@@ -120,10 +120,10 @@ _ASKED_CODE = re.compile(
     r"|(?:-\d{1,3}|-?\d{4,9})(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
-"""A question about the meaning of a number or its remedy, or about a code that an API returns.
+"""A question for the meaning or remedy of a code, or about a code that an API returns.
 
-For example, "what does 40014 mean", "how do I fix 40014" and "why do I get a 409". If it asks for a remedy,
-the number is its only other content: "how do I handle 5000 messages" does not match.
+For example, "what does 40014 mean", "how do I fix 40014" and "why do I get a 409". A question for a remedy
+must name nothing but the number: "how do I handle 5000 messages" does not match.
 """
 
 _UNROUND_STATUS = r"(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])"
@@ -175,7 +175,7 @@ _COMMON_HEADERS = frozenset(
 
 
 class Glossary:
-    """Groups of equivalent terms, such as the section `[glossary]` of platform.toml."""
+    """Groups of equivalent terms, such as those in the section `[glossary]` of platform.toml."""
 
     def __init__(self, entries: Mapping[str, Sequence[str]]) -> None:
         groups = [(term, *others) for term, others in entries.items()]

@@ -269,8 +269,8 @@ def _missing_identifiers(
 ) -> dict[str, Sequence[str]]:
     """Return the identifiers that no document contains, each with similar ones from the documents.
 
-    An identifier is not missing if a chunk in `chunks` contains its class or a hyphenated form, such as
-    `CardError` for `acme.CardError`, or `400-CODE` for `400`, or a pattern that matches it.
+    An identifier is not missing if a chunk in `chunks` contains its class (`CardError` for
+    `acme.CardError`), a hyphenated form (`400-CODE` for `400`) or a pattern that matches it.
     """
     details, filters = details_of(question), question.filters
     searched = [retrieved.chunk for retrieved in chunks]

@@ -196,7 +196,7 @@ def _names_of_program(text: str) -> set[str]:
     """Return the names that occur only in pasted code or output of the caller's program, in lower case.
 
     These are the function of an HTTP client in a call such as `web.put("/v1/orders")`, and the keys of an
-    object that is not JSON, such as `{status_code:403}`.
+    object, which need not be valid JSON, such as `{status_code:403}`.
     """
     calls = _HTTP_CALL.findall(text)
     keys = [key for body in _OBJECT.findall(text) for key in _KEY.findall(body)]
@@ -262,7 +262,8 @@ def as_written(identifier: str, text: str) -> str:
 def ranges_with(collection: Collection, number: str, filters: Filters) -> list[str]:
     """Return the names of rows that are ranges with `number`, such as `4900~4913`.
 
-    The result is empty if `number` is another kind of identifier, or if a chunk defines it alone.
+    The result is empty if `number` has another form than a code (see `is_number`), or if a chunk defines
+    exactly this number.
 
     This function blocks: call it in a worker thread.
     """

@@ -43,9 +43,9 @@ MAX_NAME_CHARS = 200
 """Number of characters of a name that are compared; the rest is ignored."""
 
 MIN_NAME_COVERAGE = 0.46
-"""Minimum share of the words in the name to look up, by weight, that the names of a document must match.
+"""Minimum coverage of a document.
 
-This share is called the coverage of the document.
+The coverage is the share, by weight, of the words to look up that match the names of the document.
 """
 
 MIN_COVERAGE_IF_SIMILAR = 0.25
@@ -140,7 +140,10 @@ class _IndexedDocument:
 
 
 class NameIndex:
-    """Index of documents by title, API name, address, ids, service and glossary terms."""
+    """Index of documents by title, API name, address, ids, service and glossary terms.
+
+    An address is an API URL or a page URL.
+    """
 
     def __init__(self, entries: Sequence[CatalogueEntry], glossary: Glossary) -> None:
         self._by_identifier: dict[str, list[CatalogueEntry]] = defaultdict(list)

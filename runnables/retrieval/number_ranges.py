@@ -1,4 +1,4 @@
-"""Finds the table rows that describe a range of numbers with a number of the question.
+"""Finds the table rows that describe a range of numbers that contains a given number.
 
 Tables of error codes describe several codes in one row: `301000~301099`, `4900-4913`, `100 to 199`.
 """
@@ -37,8 +37,8 @@ def is_range(name: str) -> bool:
 def ranges_in(body: str, number: str) -> list[str]:
     """Return the ranges with `number` in the tables of a chunk's body, as plain text in lower case.
 
-    Only the names of rows and the cells in columns of codes count. The result is empty if `number` is
-    another kind of identifier (see `is_number`).
+    Only the names of rows and the cells in columns of codes count. The result is empty if `number` has
+    another form than a code (see `is_number`).
     """
     if not is_number(number):
         return []

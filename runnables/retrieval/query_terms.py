@@ -46,7 +46,7 @@ NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 MIN_OTHER_WORDS = 2
-"""A question with at least this number of words besides codes and names is about more than these.
+"""A question with at least this many words besides codes and names is not only about the codes and names.
 
 Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """

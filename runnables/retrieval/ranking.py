@@ -231,8 +231,8 @@ def add_neighbours(
 ) -> list[RetrievedChunk]:
     """Return `retrieved`, with each short section extended by the sections before and after it.
 
-    An extended section has at most `MAX_BYTES`. Sections that `filters` exclude and sections that are
-    already in the results are not added.
+    The bodies of the joined sections have at most `MAX_BYTES` in total. Sections that `filters` exclude and
+    sections that are already in the results are not added.
 
     This function blocks: pass it to `Collection.run`.
     """

@@ -197,7 +197,8 @@ def with_relevant_chunk(
     `ranking` is sorted by search score, best first. Unlike search, the relevance considers where the words
     of the question are and what the question asks for. The relevance chooses only the last chunk, because
     search ranks some chunks high on purpose (see `MIN_K`); docs/explanation/retrieval.md has the
-    measurements. If `k` is less than `MIN_K`, the first `k` chunks are returned.
+    measurements. The first `k` chunks are returned if `k` is less than `MIN_K`, or if no further chunk is
+    compared (see `MAX_COMPARED_CHUNKS`).
     """
     end = min(len(ranking), MAX_COMPARED_CHUNKS)
     if not MIN_K <= k < end:

@@ -263,7 +263,7 @@ def _definitions_first(
 ) -> ScoredHits:
     """Return the chunks that define `identifiers`, at most `MAX_LEADING_DEFINITIONS`, followed by `others`.
 
-    The chunks that define identifiers are sorted by these criteria:
+    The chunks whose `definition_strength` is at least `DEFINED` are sorted by these criteria:
 
     1. Chunks with a higher `definition_strength` come first. For example, a code may be in the tables of
        several APIs, and the question may also contain the path of one of them. The table of that API then
@@ -273,8 +273,8 @@ def _definitions_first(
     3. Chunks of documents that are not deprecated come first.
     4. Chunks that are earlier in `ranking` come first.
 
-    If none of these chunks defines one of `codes`, the last of them is replaced by the best chunk that
-    does. All chunks of an API define its path, so they would hide the table of the platform's error codes.
+    If none of the leading chunks defines one of `codes`, the best chunk that does replaces the last one.
+    All chunks of an API define its path, so they would hide the table of the platform's error codes.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}
