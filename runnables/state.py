@@ -61,7 +61,8 @@ class PipelineState(TypedDict):
     retrieved: list[RetrievedChunk]
     """The `k` best chunks, best first.
 
-    Set by `retrieve`; `expand-query` merges in further results, and `boost-named-api` selects versions.
+    Set by `retrieve`; `expand-query` merges in the results of additional searches, and `boost-named-api`
+    selects versions.
     """
     further: list[RetrievedChunk]
     """The next best chunks. A model may read them, and a quote may come from them. Set with `retrieved`."""

@@ -61,8 +61,8 @@ API = """# Create a board
                 "page.md in docs: prose",
                 "POST https://api.example.com/v1/boards  Guide",
                 "  POST https://api.example.com/v1/boards is called in an example",
-                "  missing, below a heading or label for parameters: a list of request parameters, or "
-                "a table that says which parameters are required",
+                "  missing: a heading or label for parameters and, below it, a list of request parameters, "
+                "or a table that says which of them are required",
             ],
         ),
         ("# Guide", ["page.md in docs: not indexed, because the page has no body"]),

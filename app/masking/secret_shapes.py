@@ -126,7 +126,8 @@ For example, a1b2c3d4 in the string a1b2c3d4page1size2a1b2c3d4.
 _MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
 """Maximum mean length, in characters, of the runs (see `is_random`) in such a secret.
 
-Parameters have longer runs. For a secret with three or more numbers, `is_random` allows longer runs.
+A run is a group of letters of one case, or of digits. The limit distinguishes secrets from the names of
+parameters, whose runs are longer. `is_random` allows longer runs if three or more of them are digits.
 """
 
 _CONTENT_DIGEST = re.compile(
@@ -158,7 +159,7 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Minimum length, in characters, of a random string that is a secret without a `_SECRET_TOPIC` in its line.
+"""Minimum length, in characters, of a random string that counts as a secret without a `_SECRET_TOPIC`.
 
 Without a prefix, the string must also contain several capitals and several lower-case letters. After a
 prefix such as pi_, the rest of the string must be longer than this minimum. A string that begins with a

@@ -98,13 +98,13 @@ def _documented_api(answer: Answer) -> Source | None:
     """Return a source that describes the API that the question is about; None if there is no such source.
 
     If `answer.structured`, the structured question, has an API name, a path or both, the first source with
-    this name and path is returned. Otherwise, if all sources describe the same API, the question is usually
-    about this API, and the first source is returned. There are three exceptions, with the result None:
+    this name and path is returned. If there is no such source, or the structured question has neither, but
+    all sources describe the same API, the first source is returned, except in these cases:
 
     - The confidence is low.
-    - The structured question has a path. The question is then about an API that no source describes.
-    - The structured question has a name, and no model wrote the answer. The question is then also about an
-      API that no source describes. If a model wrote the answer, the name may be the user's own.
+    - The structured question has a path, so it is about another API, which no source describes.
+    - The structured question has a name, and no model wrote the answer, so it is about another API as well.
+      If a model wrote the answer, the name may merely be the user's word for the API.
     """
     name, url = answer.structured.api_name, answer.structured.api_url
     if name or url:

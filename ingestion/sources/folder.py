@@ -127,7 +127,10 @@ class FolderReader(Generic[FolderT]):
         return list_files(source.path, self.suffixes(source))
 
     def _included_files(self, _source: FolderT, _path: Path) -> list[Path]:
-        """Return the files whose text is inserted into the file at `path`; empty except for Markdown."""
+        """Return the files whose text is inserted into the file at `path`.
+
+        None are inserted here; the reader of Markdown overrides this method.
+        """
         return []
 
     def _fingerprint(

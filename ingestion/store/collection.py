@@ -1,9 +1,9 @@
 """The collection of chunks. Ingestion writes it, and retrieval searches it.
 
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
-`EmbeddedCollection` is stored in an SQLite file, the snapshot, which searches read. Milvus Lite contains a
-copy of it. Both implementations index the same words with the same BM25 parameters, so they rank chunks
-alike.
+`EmbeddedCollection` is stored in an SQLite file, called the snapshot. Searches read this file; Milvus Lite
+contains a copy of it. Both implementations index the same words with the same BM25 parameters, so they rank
+chunks alike.
 
 A collection has a manifest (manifest.py), which contains the settings with which it was created, and a
 catalogue (catalogue.py), which has one entry per document.

@@ -1,4 +1,4 @@
-"""A collection in files: the snapshot, which searches read, and its copy in Milvus Lite.
+"""A collection in files: the snapshot, from which all searches read, and its copy in Milvus Lite.
 
 The snapshot is an SQLite file that several processes can open. It gives each chunk a number, which is also
 the index of the chunk in the arrays that are kept in memory.
@@ -152,7 +152,7 @@ class EmbeddedCollection(Collection):
             return vector_dimension(connection)
 
     async def run(self, read: Callable[[], T]) -> T:
-        # A read takes a few milliseconds, and running it in a thread would add up to half of that time.
+        # A read takes a few milliseconds, and would take up to 50 % longer in a thread.
         # Therefore, the read uses a thread only if another thread, such as that of an ingestion run, holds
         # the lock.
         if not self._lock.acquire(blocking=False):

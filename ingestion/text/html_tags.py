@@ -32,7 +32,10 @@ HTML_TAGS = frozenset(
      "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "tfoot", "th",
      "thead", "time", "title", "tr", "tt", "u", "ul", "var", "video", "wbr", "path"]
 )  # fmt: skip
-"""Lower-case names of tags that are HTML. Other tags are components, or placeholders such as `<token>`."""
+"""Lower-case names of tags that are HTML.
+
+Other tags are components, placeholders such as `<token>`, or unknown.
+"""
 
 _NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
 """Names of components whose attributes say which admonition (note box) they are: `<Callout type="tip">`."""
@@ -232,7 +235,10 @@ def _summary(match: re.Match[str]) -> str:
 
 
 def _replace_in_row(line: str, page: PageMarkup) -> str:
-    """Return a table row with its tags replaced. In a cell, `<br>` precedes paragraphs and list items."""
+    """Return a table row with its tags replaced.
+
+    The tags of paragraphs and list items become `<br>`, because a row must stay on one line.
+    """
     if "|" not in line or "<" not in line:
         return line
     line = replace_outside_code(_TAG, partial(_replace_row_tag, page=page), line)
@@ -253,8 +259,9 @@ def _replace_row_tag(match: re.Match[str], page: PageMarkup) -> str:
 def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
     """Return the replacement of a tag; a placeholder such as `<token>` stays.
 
-    The names of most components begin with a capital letter. A tag that is neither HTML nor a component is
-    a placeholder if no attribute has a value, and the page never closes it or its line is indented as code.
+    The names of most components begin with a capital letter. A lower-case tag that is not HTML is a
+    placeholder if none of its attributes has a value and, in addition, either the page never closes it or
+    its line is indented as code. Otherwise, it is a note box such as `<callout>`, or it is removed.
     """
     name = match["tag"].lower()
     values = attributes_of(match["attributes"]) if match["attributes"] else {}

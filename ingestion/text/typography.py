@@ -22,7 +22,7 @@ _SEPARATED_LINE = re.compile(r"[-*+•·]\s|\**[(（]")
 _WRAPPED_PHRASE = re.compile(
     r"\s*[\u4e00-\u9fff、]{8,}\s*<br\s*/?>\s*[\u4e00-\u9fff、]+\s*", re.IGNORECASE
 )
-"""A cell with one line break in Chinese text without punctuation.
+"""A cell with one line break in Chinese text without punctuation other than `、`.
 
 The break may be in the middle of a phrase. The first line is longer than a value usually is.
 """

@@ -45,9 +45,9 @@ It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 MAX_PROBABILITY_IF_UNCLEAR = 0.8
 """Maximum probability of an answer that probably does not say what the developer wants to know.
 
-Such an answer quotes only code that the question contains, or lists the fields that a pasted request may
-lack, or says what an HTTP status means for one of several APIs although the question names no path. The
-value is chosen, not measured. It is below `HIGH`.
+Such an answer quotes only what the developer pasted into the question, or lists the fields that a pasted
+request may lack, or says what an HTTP status means for one of several APIs although the question names no
+path. The value is chosen, not measured. It is below `HIGH`.
 """
 
 NOT_COVERED = 0.01
@@ -163,7 +163,7 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
       has a best passage, and the smallest of their probabilities counts; 0 if a part has no passage
     - `share`: the weighted share of the question's words that the passages or their headings contain; if
       the question has no words, 1 if they contain an identifier of the question, otherwise 0
-    - `found`: the logarithm of 1 plus the number of the question's words in the passages or their headings,
+    - `found`: log(1 + n), where n is the number of the question's words in the passages or their headings
       plus the number of its identifiers in the passages
     """
     terms, passages = quotes.terms, quotes.passages
@@ -183,8 +183,8 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
     first passage defines an error code of the question, the probabilities of all passages that define one
-    are added. A first passage from the section of an identifier of the question is compared only with
-    passages from such sections.
+    are added. If the first passage is from the section of an identifier that the question names (see
+    `is_asked_section`), only passages from such sections are compared.
     """
     first, first_weight, total = ranked[0], 0.0, 0.0
     for passage in ranked:

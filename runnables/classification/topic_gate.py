@@ -60,10 +60,10 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform.
 
-    A question that `_SERVICE_WORDS` matches, such as "is there an SLA" or "is there a plugin", is never
-    treated as clearly off-topic, because its words say nothing about the subject of the documents: its
-    probability is at least `CLEARLY_OFF_TOPIC`. This does not apply if the feature `private` or `personal`
-    is 1 (see `topic_features`).
+    The result is at least `CLEARLY_OFF_TOPIC` for a question that `_SERVICE_WORDS` matches, such as "is
+    there an SLA" or "is there a plugin". Its words say nothing about the subject of the documents, so a low
+    score does not show that the question is off-topic. This does not apply if the feature `private` or
+    `personal` is 1 (see `topic_features`).
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
@@ -80,8 +80,8 @@ def topic_features(
 
     This function blocks: call it in a worker thread.
 
-    - `topic`: the topic score of the question (see `TopicScorer`), after the equivalents with the highest
-      score have replaced its terms
+    - `topic`: the topic score of the question (see `TopicScorer`), with terms replaced by their equivalents
+      in the glossary and the lexicon if these have a higher score (see `_gain_by_equivalents`)
     - `mean`: the mean topic score of the question's words
     - `private`: 1 if the question contains a word about private life or general knowledge that no document
       contains, otherwise 0
@@ -107,8 +107,8 @@ def _gain_by_equivalents(
 ) -> float:
     """Return the change of the topic score, in nats, if equivalent terms replace the terms of `text`.
 
-    Each term is replaced by its equivalent with the highest score. If `text` contains several terms that
-    are equivalent to each other, they count once.
+    Of the terms in `text` that are equivalent to each other, only the one with the highest score is
+    replaced, by the equivalent with the highest score. Here, a negative score counts as 0.
     """
     terms_by_group: defaultdict[Sequence[str], list[str]] = defaultdict(list)
     for lexicon in lexicons:
@@ -138,7 +138,8 @@ def _best_chunk_coverage(
 ) -> float:
     """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
 
-    Without words, as in "2206 vs 2207", the result is 1 if a chunk contains an identifier of the question.
+    If no word of the question has a weight, as in "2206 vs 2207", the result is 1 if a chunk contains an
+    identifier of the question, otherwise 0.
     """
     terms = QueryTerms.of(details, None, collection, glossary)
     texts = [f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks]

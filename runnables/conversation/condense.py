@@ -220,7 +220,7 @@ def _is_off_subject(text: str, known: str) -> bool:
 
 
 def _names(text: str) -> set[str]:
-    """Return the paths, error codes, long numbers and names of parameters in `text`."""
+    """Return the paths, error codes with letters, long numbers and names of parameters in `text`."""
     codes = [code for code in error_codes(text) if not code.isdigit()]
     names = [*extract_details(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
     return {name.strip("/.") for name in names}

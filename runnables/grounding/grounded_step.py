@@ -60,7 +60,7 @@ class GroundedStep:
     has_supported_quantities: bool = True
     """Whether the cited chunks or the question contain each quantity in the text, such as "20 tokens".
 
-    It is false if a checked step has no citations. Quotes are not checked.
+    It is false if the step has no citations. For a quote, which is not checked, it is always true.
     """
     names_gap: bool = False
     """Whether the step only names what the documents do not answer. It then needs no citation."""
@@ -119,10 +119,11 @@ class Grounder:
         )
 
     def mark_gap(self, step: GroundedStep, opening: str) -> GroundedStep:
-        """Return `step`, with `names_gap` if it starts with `opening`, cites nothing and claims nothing.
+        """Return `step` with `names_gap` set.
 
-        Markup, punctuation and a step number before `opening` are ignored. The numbers and facts of the
-        step must be in the question or the chunks.
+        It is true if the step starts with `opening`, cites nothing and claims nothing. Markup, punctuation
+        and a step number before `opening` are ignored. The step claims nothing if each of its quantities is
+        in the question or in any chunk, and none of its facts is unverified.
         """
         names_gap = (
             _letters(step.text).startswith(_letters(opening))

@@ -79,7 +79,7 @@ _PROBLEM_KEYS = ("title", "detail")
 """Keys of messages, but only in a body with the status or type of an error (see `_states_error`)."""
 
 _ENVELOPE_KEYS = ("value", "data", "result", "response", "body", "detail")
-"""Keys of the object that contains the whole response of some platforms."""
+"""Keys under which some platforms put the whole response, as the only key of the body."""
 
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
 _HTTP_ERROR = re.compile(ERROR_STATUS)
@@ -219,8 +219,8 @@ def _is_response(fields: JsonObject) -> bool:
     """Return whether pasted JSON is a response.
 
     It is a response if its keys are typical of a response, if it contains an error object, or if it
-    contains a message together with the status or type of an error. Other values of `type`, `title`,
-    `status` and `message` are not enough, because requests may have these keys as well. An object with
+    contains a message together with the status or type of an error. Without such a status or type, a
+    `message` or `title` is not enough, because requests may have these keys as well. An object with
     `message` as its only key is a response.
     """
     keys = fields.keys()

@@ -310,10 +310,10 @@ def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
     Identifiers are error codes, paths, flags such as `--draft`, telephone numbers, names of HTTP headers,
-    and names with `_`, `.`, `-` or an inner capital. Short numbers such as 404 and -1 are codes in a
-    question about errors. In other questions, they are codes if they are hexadecimal or negative, or follow
-    the name of a code. Numbers in dates and times are not codes. A plain word can be an identifier, such as
-    `sign` in "what is sign?".
+    and names with `_`, `.`, `-` or an inner capital. Hexadecimal numbers, negative numbers after a word,
+    and numbers after the name of a code are always codes. In a question about errors, other short numbers,
+    such as 404 and -1, are codes as well. Numbers in dates and times are not codes. A plain word can be an
+    identifier, such as `sign` in "what is sign?".
     """
     text = without_timestamps(_URL_OR_EMAIL.sub(" ", question))
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -396,7 +396,7 @@ def _is_about_errors(question: str) -> bool:
     patterns = (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER, _COMPARED_STATUSES)
     if any(each.search(question) for each in patterns):
         return True
-    # "What is the full URL, the host answers 404" asks about something else.
+    # "What is the full URL, the host failed 404" asks about something else.
     return bool(_LAST_STATUS.search(question)) and not _INTERROGATIVE.search(question)
 
 

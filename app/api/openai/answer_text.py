@@ -78,9 +78,9 @@ def _page(source: Source) -> str:
 class StreamedText:
     """Converts the events of an answer to text.
 
-    Text cannot be changed after it was sent. If a `sources` event follows steps, the answer is written
-    again, and no more text is sent until the final answer. If the final answer does not begin with the
-    steps that were sent, all of its steps are sent, after a correction notice.
+    Text cannot be changed after it was sent. A `sources` event after steps means that the pipeline starts
+    the answer again; no more text is then sent until the final answer. If the final answer does not begin
+    with the steps that were sent, all of its steps are sent, after a correction notice.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class StreamedText:
     def _rest(self, answer: Answer) -> list[str]:
         """Return the paragraphs of the final answer that are still to be sent, except the lists of links.
 
-        The note on doubts comes before the steps if no step was sent, and after them otherwise.
+        The note on doubts comes after the steps if some were sent and still hold, otherwise before them.
         """
         notes, count = list(doubt_notes(answer)), len(self._sent_steps)
         if answer.answer[:count] != self._sent_steps:

@@ -247,6 +247,6 @@ def _reasons_for_prose(
             )
         else:
             yield (
-                "  missing, below a heading or label for parameters: a list of request parameters, or "
-                "a table that says which parameters are required"
+                "  missing: a heading or label for parameters and, below it, a list of request parameters, "
+                "or a table that says which of them are required"
             )

@@ -114,8 +114,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
     """Return the blocks from `start` to `end`, preceded by the headings of the sections that contain them.
 
-    The blocks belong to no operation. The headings are repeated because they may be part of the operation
-    before the blocks. For example, the first of several operations may begin with "# Events".
+    The blocks belong to no operation. The headings are repeated because an earlier operation may have taken
+    them: "# Events" at the top of a page belongs to the first operation, but is also above the prose.
     """
     if start >= end:
         return []
@@ -239,7 +239,8 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     has_parameters = bool(operation.request_parameters or operation.response_parameters)
     if located.is_declared:
         return True
-    if len(located.listed) > 1:  # without parameters, a table of calls may list only rate limits
+    if len(located.listed) > 1:
+        # Without a table of parameters after it, a table of calls may list only rate limits.
         return any(table.position > located.block for table in section.tables)
     if not located.is_stated or _is_example_in_guide(blocks, section):
         has_labelled = operation.has_labelled_parameters and bool(operation.request_parameters)
@@ -255,8 +256,10 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
 def _is_example_in_guide(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     """Return whether the only call of a page is an example in a text about several topics.
 
-    The call is below the heading of a later topic, and its query has values: `GET /v1/boats?port=Kiel`. The
-    parts about other topics, such as a table of error codes, are then not about this call.
+    The call is below the heading of a topic other than the first ones, and the page shows its URL with a
+    query that has values: `GET /v1/boats?port=Kiel`. (`operation.url` has no query, except one that
+    identifies the operation, such as `?Action=CreateOrder`.) The parts about other topics, such as a table
+    of error codes, are then not about this call.
     """
     is_only_call = section.end - section.start == len(blocks)
     block, operation = section.located.block, section.operation
@@ -266,10 +269,10 @@ def _is_example_in_guide(blocks: Sequence[MarkdownBlock], section: _Section) -> 
 
 
 def _describes_example(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
-    """Return whether a section describes the call of its examples.
+    """Return whether the tables of a section describe the examples that make its call.
 
     At least one example must be of the same topic as one of the tables (see `are_of_one_topic`). The result
-    is True for a call that is not from an example.
+    is True if no example in the section makes the call.
     """
     key = section.located.call.key
     calls = ((index, example_call(blocks[index])) for index in range(section.start, section.end))

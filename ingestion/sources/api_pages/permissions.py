@@ -117,8 +117,8 @@ def scopes_in(text: str) -> list[PermissionPackage]:
 
     - Names before words such as "belongs to", because they are credentials.
     - Names without colons, if there are names with colons, such as `files:read`.
-    - Names without colons in the later sentences of a line, after a sentence that names a permission. They
-      count only if their own sentence states permissions or begins with a code span.
+    - Names without colons in a sentence that follows, on the same line, a sentence that names a permission;
+      unless their own sentence states permissions or begins with a code span.
     """
     found: dict[str, str] = {}
     text = _NAMES_IN_CODE.sub(lambda names: names[0].replace(",", "`, `"), text)

@@ -46,8 +46,8 @@ def merge_servers(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return labels and values, with the URLs of one operation on several servers merged into one pair.
 
     This pair is the last. Its label is `PRODUCTION_URL`, and its value is the first URL whose label does
-    not name a test server, or else the first URL. Nothing is merged if one of the remaining values is a
-    call, which is a URL with its method, because the pairs are then a list of operations.
+    not name a test server, or else the first URL. Nothing is merged if the value of another pair is a call
+    (a URL with its method), because the pairs are then a list of operations.
     """
     urls = {i: url for i, (label, value) in enumerate(pairs) if (url := _read_url(label, value))}
     for first in sorted(urls.values(), key=lambda url: url.is_for_tests):

@@ -27,7 +27,8 @@ from schemas.document import Parameter
 MAX_ROWS = 600
 """Maximum number of rows in all tables of a request, and in all tables of its responses.
 
-Beyond this limit, the rows of nested fields and of later tables are omitted.
+Beyond this limit, nested fields and the fields of later bodies are omitted. Parameters and headers always
+have a row.
 """
 
 MAX_DEPTH = 10
