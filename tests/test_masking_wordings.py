@@ -52,6 +52,11 @@ MASKED: list[tuple[str, list[str]]] = [
     (f"app_secret\n\n{KEY}\n\n为什么", [KEY]),
     (f"API key:\n```\n{KEY}\n```", [KEY]),
     ("user lily and pass Harbor2295", ["Harbor2295"]),
+    # numbers in two groups, the second of which is long
+    ("card_no: 622202 1234567890128 is refused", ["622202", "1234567890128"]),
+    ("银行卡号 622202-1234567890128，卡号：622203 12345678901", ["1234567890128", "12345678901"]),
+    ("身份证 110105 19491231002X 不通过", ["110105", "19491231002X"]),
+    ("card_no: 6222 0212 3456 7890 1761200000000", ["6222 0212 3456 7890"]),
     ("Authorization: Custom aB3dE5fG7hJ9kL2m then it fails", ["aB3dE5fG7hJ9kL2m"]),
     ('Authorization: "Custom aB3dE5fG7hJ9kL2m" then it fails', ["aB3dE5fG7hJ9kL2m"]),
     # random values in code and in lines about keys
