@@ -114,6 +114,26 @@ def test_included_files_are_inserted_and_are_no_pages(tmp_path: Path) -> None:
     ]
 
 
+def test_include_line_that_cannot_be_inserted_stays(tmp_path: Path) -> None:
+    """The names of components that the page imports do not affect its `@include` lines."""
+    folder = tmp_path / "docs"
+    write(folder / "partials" / "limits.mdx", "Ten boats.\n\n@include 'limits.mdx'")
+    write(folder / "_note.mdx", "Mind the tide.")
+    write(
+        folder / "boats.mdx",
+        "import Include1 from './_note.mdx'\n\n# Boats\n\n<Include1 />\n\n"
+        "- a\n\n  @include 'limits.mdx'\n\n<Include0 />\n\n@include 'boats.mdx'",
+    )
+    (boats,) = read(KINDS["markdown"].make, folder)
+    assert [part for part in boats.sections[0].body.split("\n\n") if part.strip()] == [
+        "Mind the tide.",
+        "- a",
+        "  Ten boats.",
+        "  @include 'limits.mdx'",
+        "@include 'boats.mdx'",
+    ]
+
+
 def test_relative_source_path_finds_included_and_linked_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,14 +22,15 @@ _IMPORT = re.compile(
     r"[; \t]*$\n?",
     re.MULTILINE,
 )
-_COMPONENT = outside_code(
-    rf"<(?P<name>[A-Z]\w*){ATTRIBUTES}\s*(?:/>|>\s*</(?P<closed>[A-Z]\w*)\s*>)"
-)
-"""An empty component in a page: `<Note />` or `<Note></Note>`."""
 _INCLUDE = re.compile(
     r"^(?P<indent>[ \t]*)@include[ \t]+(?P<quote>['\"])(?P<target>[^'\"\n]+\.mdx?)(?P=quote)[ \t]*$",
     re.MULTILINE,
 )
+_INSERTION = outside_code(
+    rf"<(?P<name>[A-Z]\w*){ATTRIBUTES}\s*(?:/>|>\s*</(?P<closed>[A-Z]\w*)\s*>)"
+    rf"|(?m-i:{_INCLUDE.pattern})"
+)
+"""An empty component in a page, `<Note />` or `<Note></Note>`, or an `@include` line."""
 _PARTIALS = "partials"
 """The name of the folder of files that `@include` inserts."""
 _TAG = re.compile(r"<[^<>]*>")
@@ -136,8 +137,8 @@ def _file_below(path: Path, folder: Path) -> Path | None:
 def insert_imports(path: Path, folder: Path, read: Callable[[Path], str]) -> str:
     """Return the text of a page, with files in place of their components and `@include` lines.
 
-    Only files below `folder` are inserted. `read` returns the text of a file. A component stays if `read`
-    raises SourceError for its file, if the file imports itself, or if the inserted text would exceed
+    Only files below `folder` are inserted. `read` returns the text of a file. A component or line stays if
+    `read` raises SourceError for its file, if the file inserts itself, or if the text would exceed
     MAX_INSERTED_CHARS. Raises SourceError if `read` raises it for the page itself.
     """
     return _Inserter(folder, read).text_of(path, ())
@@ -155,22 +156,7 @@ class _Inserter:
         """Return the text of a file. `ancestors` are the files that contain it, outermost first."""
         text = self._read(path)
         imports = _imports(text, path, self._folder)
-
-        def to_component(include: re.Match[str]) -> str:
-            """Add the file of an `@include` line to `imports`, and return the file's component."""
-            file = _included_file(include["target"], path, self._folder)
-            if file is None:
-                return include[0]
-            name = f"Include{len(imports)}"
-            imports[name] = file
-            return f"{include['indent']}<{name} />"
-
-        if "@include" in text:
-            text = "".join(
-                part if is_code else _INCLUDE.sub(to_component, part)
-                for is_code, part in split_code(text)
-            )
-        if not imports:
+        if not imports and "@include" not in text:
             return text
         return "".join(
             part if is_code else self._insert(_IMPORT.sub("", part), imports, (*ancestors, path))
@@ -179,7 +165,11 @@ class _Inserter:
 
     def _insert(self, text: str, imports: Mapping[str, Path], ancestors: tuple[Path, ...]) -> str:
         def insertion(match: re.Match[str]) -> str:
-            file = imports.get(match["name"])
+            file = (
+                _included_file(target, ancestors[-1], self._folder)
+                if (target := match["target"])
+                else imports.get(match["name"])
+            )
             if file is None or file in ancestors or match["closed"] not in (None, match["name"]):
                 return match[0]
             try:
@@ -191,18 +181,18 @@ class _Inserter:
             self._chars_left -= len(inserted)
             return _fit_to_place(inserted, match)
 
-        return replace_outside_code(_COMPONENT, insertion, text)
+        return replace_outside_code(_INSERTION, insertion, text)
 
 
-def _fit_to_place(inserted: str, component: re.Match[str]) -> str:
-    """Return `inserted` in the form that fits the place of `component`.
+def _fit_to_place(inserted: str, place: re.Match[str]) -> str:
+    """Return `inserted` in the form that fits `place`, a component or an `@include` line.
 
-    In a table row, `inserted` becomes one line. If the line of the component begins with other text, and
+    In a table row, `inserted` becomes one line. If the line of a component begins with other text, and
     `inserted` is a single line, `inserted` continues that line. Otherwise, `inserted` becomes a block that
-    is indented like the component.
+    is indented like the component or line.
     """
-    start = component.string.rfind("\n", 0, component.start()) + 1
-    before = component.string[start : component.start()]
+    start = place.string.rfind("\n", 0, place.start()) + 1
+    before = place.string[start : max(place.start(), place.end("indent"))]
     is_in_line = _TAG.sub("", before).strip() and "\n" not in inserted
     if is_in_line or before.lstrip().startswith("|"):
         return " ".join(inserted.split())
