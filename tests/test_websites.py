@@ -590,6 +590,12 @@ def test_pages_of_other_types_are_read_or_left_out(crawler: Crawler) -> None:
     assert documents["guide/llms.md"].title == "For models"
 
 
+def test_start_page_of_another_type_is_reported(crawler: Crawler) -> None:
+    crawler.site.replies["/guide/"] = Reply(b"%PDF", headers={"Content-Type": "application/pdf"})
+    with pytest.raises(SourceError, match=r"/guide/: is application/pdf, but must be HTML"):
+        crawler.read()
+
+
 def test_page_whose_media_type_changes_is_read_again(crawler: Crawler) -> None:
     site = crawler.site
     site.pages["/guide/"] = page("Guide", "Start here.", "/guide/llms.md")

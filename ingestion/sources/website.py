@@ -88,7 +88,8 @@ class WebsiteReader:
 
         A page yields nothing if it does not exist, redirects to another origin or to a URL that robots.txt
         disallows, must not be indexed, or is neither HTML, Markdown nor plain text. Raises SourceError if
-        robots.txt, a sitemap or the start page cannot be read, or if the source exceeds a limit.
+        robots.txt, a sitemap or the start page cannot be read, if the start page has another format, or if
+        the source exceeds a limit.
         """
         for result in _Crawl(source, limits).results():
             if isinstance(result, RemotePage):
@@ -216,7 +217,7 @@ class _Crawl:
         is_redirected = self._count_redirect(url, final)
         if _page_id(final) != _page_id(url) and not self._mark_seen(final):
             return
-        page_format = _FORMATS.get(download.media_type)
+        page_format = self._format_of(download, url)
         if page_format is None:
             return
         links = find_links(download.data, final) if page_format == "html" else PageLinks()
@@ -228,6 +229,13 @@ class _Crawl:
             page = RemotePage(page_id, page_format, download.data, {"url": final, "path": page_id})
             yield from self._hold(page, final) if is_redirected else (page,)
             self._has_pages = True
+
+    def _format_of(self, download: Download, url: str) -> PageFormat | None:
+        """Return the format of a page, or None. Raises SourceError if the start page has no format."""
+        page_format = _FORMATS.get(download.media_type)
+        if page_format is None and url == self._start_page:
+            raise SourceError(f"is {download.media_type}, but must be HTML, Markdown or plain text")
+        return page_format
 
     def _count_redirect(self, url: str, final: str) -> bool:
         """Return whether `url` redirects to a URL with another path, `final`. If so, count the redirect."""
