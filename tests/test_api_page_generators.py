@@ -330,7 +330,7 @@ title: Moor a boat
 \t\t\ttype: 'number',
 \t\t\trequired: true,
 \t\t},
-\t\t'crew.size': { description: "Don't count guests: " + 'never', type: '"few" | "many"', default: 2 },
+\t\t'crew.size': { description: ("Don't count guests: " + 'never'), type: '"few" | "many"', default: 2 },
 \t\tnight: { type: 'boolean', required: false },
 \t}}
 />

@@ -177,11 +177,11 @@ def text_of_expression(expression: str) -> str:
     The tags of JSX fragments (`<>`) are removed, and all other tags stay. An expression of any other kind,
     such as a variable, only loses the parentheses around it.
     """
+    if expression.startswith("(") and expression.endswith(")"):
+        expression = expression[1:-1].strip()
     if expression.startswith(_QUOTES):
         strings = (token for token in _TOKEN.findall(expression) if token.startswith(_QUOTES))
         return _ESCAPE.sub(r"\1", "".join(string[1:-1] for string in strings))
-    if expression.startswith("(") and expression.endswith(")"):
-        expression = expression[1:-1].strip()
     if not expression.startswith("<"):
         return expression
     return _FRAGMENT.sub("", _JSX_STRING.sub(r"\2", expression)).strip()
