@@ -111,6 +111,19 @@ def test_heading_in_a_language_without_rules_keeps_its_words(
 
 
 @pytest.mark.parametrize(
+    ("title", "subject"),
+    [
+        ("About the API", "the API"),
+        ("About Webhooks", "webhooks"),
+        ("See the changelog", "the changelog"),
+        ("Aboutness", "aboutness"),
+    ],
+)
+def test_question_about_a_page_does_not_repeat_about(title: str, subject: str) -> None:
+    assert about(title, "en") == f"What should I know about {subject}?"
+
+
+@pytest.mark.parametrize(
     ("language", "source", "document", "seen"),
     [
         ("en", "reference", "1206", ["Error codes"]),

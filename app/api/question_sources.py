@@ -268,6 +268,10 @@ _LOWER_CASE = re.compile(rf"\b(?!(?:{_NOT_VERBS}|an?|into|out|up|via|your)\b)[a-
 """Matches a lower-case word that would be capitalised in a heading in title case."""
 
 
+_REPEATED_ABOUT = re.compile(r"(?<=about )(?:about|see(?= (?:an?|the|your)\b)) ", re.I)
+"""Matches the first word of a title such as "About the API" or "See the changelog", after "about"."""
+
+
 def as_question(heading: str, language: Language) -> str | None:
     """Return a question in `language` that the section below `heading` answers.
 
@@ -289,10 +293,10 @@ def is_subject(heading: str) -> bool:
 
 def about(title: str, language: Language) -> str:
     """Return a question about the page or section called `title`."""
-    question = as_question(title, language)
-    return question or user_text(language).suggestions["about"].format(
-        name=_as_words(title, language)
-    )
+    if question := as_question(title, language):
+        return question
+    template = user_text(language).suggestions["about"]
+    return _REPEATED_ABOUT.sub("", template.format(name=_as_words(title, language)), count=1)
 
 
 def _as_words(heading: str, language: Language) -> str:
