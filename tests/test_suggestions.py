@@ -254,6 +254,7 @@ def test_question_with_an_address_value_or_control_character_is_not_suggested(
         "签名 sign 怎么计算？",
         "怎么用 app_secret 签名？",
         "H5 支付怎么用 MD5 或 HMAC-SHA256 签名？",
+        "How do SHA256withRSA, AES256GCM and PBKDF2WithHmacSHA256 differ?",
         "Do RSA2, OAuth2, UTF-8, IPv6 and v2 differ?",
         "What do E1001 and ERR40014 mean?",
         "What does isv.invalid-signature of order.create mean?",

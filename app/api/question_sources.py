@@ -75,6 +75,9 @@ _LONG_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)[A-Za-z\d]{8,}")
 It is either a value, such as an id or a key, or a term, such as HMACSHA256 (see `_is_value`).
 """
 
+_ALGORITHM = re.compile(r"(?:SHA|AES|RSA)(?:128|192|224|256|384|512|1024|2048|4096)(?!\d)", re.I)
+"""Matches the name and size of an algorithm, as in SHA256withRSA."""
+
 _RUN = re.compile(r"\d+|[A-Za-z]+")
 """Matches a run of digits or of letters: `a1b2` has four runs."""
 
@@ -86,7 +89,7 @@ _MIN_VALUE_DIGITS = 3
 _MIN_VALUE_RUNS = 3
 """A token with a vowel is a value only if it has at least this many runs.
 
-HMACSHA256, with two runs, is a term. In a token without a vowel, the number of runs does not matter.
+ERR40014, with two runs, is a term. In a token without a vowel, the number of runs does not matter.
 """
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
@@ -169,9 +172,9 @@ def _is_public(text: str) -> bool:
 def _is_value(token: str) -> bool:
     """Return whether `token`, a match of `_LONG_TOKEN`, is a value and not a term.
 
-    HMACSHA256 is a term: it contains a vowel, and consists of only two runs.
+    SHA256withRSA is a term: the digits in the name of an algorithm do not count.
     """
-    digits = sum(map(str.isdigit, token))
+    digits = sum(map(str.isdigit, _ALGORITHM.sub("", token)))
     is_mixed = len(_RUN.findall(token)) >= _MIN_VALUE_RUNS
     return digits >= _MIN_VALUE_DIGITS and (is_mixed or not _VOWEL.search(token))
 
