@@ -12,7 +12,7 @@ from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.store.catalogue import CatalogueBuilder
 from runnables.question.query_analysis import Glossary
-from runnables.retrieval.name_index import NameIndex
+from runnables.retrieval.name_index import NameIndex, parse_name
 from schemas.document import CatalogueEntry, SourceDocument
 from schemas.platform import SourceLimits
 
@@ -75,6 +75,12 @@ def test_unknown_name_resolves_to_no_document(names: NameIndex, name: str) -> No
 def test_versions_are_not_confused(names: NameIndex, name: str, expected: list[str]) -> None:
     apis = [document for document in resolved(names, name) if document.isdigit()]
     assert apis[: len(expected)] == expected if expected else not apis
+
+
+@pytest.mark.parametrize("version", ["第2版", "2.0版", "版本2", "V2"])
+def test_version_is_no_word_of_a_name(version: str) -> None:
+    words, versions = parse_name(f"库存{version}")
+    assert (words, set(versions)) == (("库", "存"), {"2"})
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from schemas.document import CatalogueEntry
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = re.compile(
     r"(?<![a-z0-9])(?:version|ver|v)[ ._-]?(\d+(?:\.\d+)*)(?![a-z0-9])"
-    r"|版本(\d+(?:\.\d+)*)|(?<![\d.])(\d+(?:\.\d+)*)版"
+    r"|版本(\d+(?:\.\d+)*)|第?(?<![\d.])(\d+(?:\.\d+)*)版"
 )
 _TRAILING_DIGIT = re.compile(r"(?<![a-z0-9./:_-])([1-9])$")
 _STOP_WORD = re.compile(r"[的与和及]|\b(?:an?|the|of|for|to|in|on|and|with|how|do|i|my|https?)\b")
