@@ -89,6 +89,20 @@ def test_weight_of_a_word_depends_on_all_its_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "is_asked"),
     [
+        ("https://x.example/limits?max=3&size=2 fails", False),
+        ("https://x.example/?max=3 报错", False),
+        ("GET /limits?max={max} fails", False),
+        ("GET /limits?最多几个", True),
+        ("what is the limit of /rooms? max or min", True),
+    ],
+)
+def test_words_of_an_address_do_not_ask_for_a_quantity(question: str, is_asked: bool) -> None:
+    assert ("quantity" in needs_of(question)) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
         ("上传文件怎么算签名", False),
         ("透传的消息怎么收", False),
         ("type 传什么", True),

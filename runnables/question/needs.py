@@ -117,13 +117,16 @@ _ASKS_FOR_SOURCE = re.compile(
 
 
 # The lookbehind keeps a search linear: a long word is tried from its first character only.
-_PATH = re.compile(r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+", re.ASCII)
+_PATH = re.compile(
+    r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+(?:/?\?[\w.%[\]-]+=[\w.%[\]{}<>:,=&+-]*)?", re.ASCII
+)
+"""A path with its query, or only the host and path of a URL with its query."""
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return the needs of a question; empty if its words show none.
 
-    Words in paths are ignored, but not words in the query of a URL.
+    Words in paths and in the queries of URLs are ignored.
 
     A question such as "how do I get an access token" asks where a named value comes from. It asks what an
     API returns, not how to call the APIs that need the value.
