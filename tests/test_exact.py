@@ -420,6 +420,13 @@ def test_escaped_identifier_is_found(body: str) -> None:
     assert definition_strength(chunk, ["user"]) < DEFINED
 
 
+def test_mentions_of_several_identifiers_are_no_definition() -> None:
+    (mention,) = page("mention", "use `kiln_a` and `lid_b` here")
+    (definition,) = page("definition", "- `kiln_a`: the kiln, unlike `lid_b`")
+    assert definition_strength(mention, ["kiln_a", "lid_b"]) < DEFINED
+    assert definition_strength(definition, ["kiln_a", "lid_b"]) > DEFINED
+
+
 def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_it() -> None:
     row = "| 404 | order not_found | not_found |"
     (chunk,) = page("errors", f"| HTTP | Message | Code |\n| --- | --- | --- |\n{row}")

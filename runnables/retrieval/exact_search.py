@@ -278,8 +278,12 @@ def ranges_with(collection: Collection, number: str, filters: Filters) -> list[s
 
 
 def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
-    """Return the sum of the strengths with which `chunk` defines the lower-case `identifiers`."""
-    return sum(_strength(chunk, identifier) for identifier in identifiers)
+    """Return the sum of the strengths with which `chunk` defines the lower-case `identifiers`.
+
+    If it only lists them, the result is `LISTED`, because several mentions are no definition.
+    """
+    strengths = [_strength(chunk, identifier) for identifier in identifiers]
+    return sum(strengths) if DEFINED in strengths else max(strengths, default=0)
 
 
 def _candidates(
