@@ -260,6 +260,26 @@ def test_body_of_a_request_with_a_message_is_not_a_response(body: str) -> None:
     assert (details.response, details.error) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("before", "is_request"),
+    [
+        ("how do I call POST /chat with ", True),
+        ("POST /chat with the body `", True),
+        ("request body:\n```json\n", True),
+        ("/chat 请求体是 ", True),
+        ("怎么给 /chat 传", True),
+        ("POST /chat fails with ", False),
+        ("POST /chat returns the response body ", False),
+        ("/chat 回传 ", False),
+        ("", False),
+    ],
+)
+def test_text_before_a_body_says_that_it_is_a_request(before: str, is_request: bool) -> None:
+    details = extract_details(before + '{"message": "hello"}')
+    expected = ({"message": "hello"}, None) if is_request else ({}, "hello")
+    assert (details.request_param, details.error) == expected
+
+
 def test_frames_of_a_stack_trace_are_not_details() -> None:
     details = extract_details(
         "Error: read ECONNRESET\n    at Socket.read (/app/orders/read.js:217:20)\nwhy?"

@@ -62,6 +62,13 @@ _GENERAL_COMMAND = re.compile(
 )
 """A command of a tool that every platform uses, such as `curl -X POST`, to the end of its last line."""
 
+_REQUEST_BEFORE = re.compile(
+    r"(?:/\S*\s+with(?:\s+(?:the\s+)?body)?|\brequest body|请求体|(?<!回)传|发送)"
+    r"\s?(?:is\s|[是为:：=])?\s?(?:```\w*\s)?[\s`'\"]?\Z",
+    re.IGNORECASE,
+)
+"""Matches the text before pasted JSON if it says that the JSON is a request, as in "POST /chat with"."""
+
 _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
     "subcode", "ret",
@@ -119,8 +126,8 @@ def extract_details(question: str) -> ExtractedDetails:
         details.request_param.update(query)
     paths = [*details.paths, *map(_without_line, paths)]
     details.paths = [path.rstrip("/") for path in paths if path.strip("/")]
-    for _, body in bodies:
-        _assign_body(body, details)
+    for raw, body in bodies:
+        _assign_body(body, text.partition(raw)[0], details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = (
         _error_of(details.response)
@@ -207,9 +214,13 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
     return parts.path, dict(parse_qsl(parts.query))
 
 
-def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
-    """Store `body` as the response if it looks like one, otherwise as request parameters."""
-    if details.response is None and _is_response(_by_plain_key(body)):
+def _assign_body(body: JsonObject, before: str, details: ExtractedDetails) -> None:
+    """Store `body` as the response if it looks like one, otherwise as request parameters.
+
+    If `before`, the text before it, says that it is a request, it is no response.
+    """
+    is_request = _REQUEST_BEFORE.search(before[-100:]) is not None
+    if details.response is None and not is_request and _is_response(_by_plain_key(body)):
         details.response = body
     else:
         details.request_param.update(body)
