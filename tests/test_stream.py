@@ -18,7 +18,7 @@ from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
 from tests.model_replies import STEPS, draft, interrupted_answer, is_classification, structured
 from tests.model_script import Answer as Said
-from tests.model_script import Recorded, Reply
+from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
 from tests.openai_objects import events
 
@@ -123,6 +123,20 @@ def test_step_of_a_second_attempt_is_sent_before_the_model_finishes(
         received = [next(stream) for _ in range(3)]
     assert [event.event for event in received] == ["structured", "sources", "step"]
     assert received[-1].json()["text"] == STEPS[0]
+
+
+def test_streamed_tool_call_needs_no_finish_reason(serve: Serve, model_server: ModelServer) -> None:
+    def called(request: Recorded) -> Reply:
+        arguments = draft(*STEPS).model_dump(mode="json", by_alias=True)
+        reply = Reply(tool_calls=(ToolCall("answer", arguments),))
+        sent = [e for e in events(reply, request) if b'"finish_reason": "' not in e]
+        return Reply(body=b"".join(sent))
+
+    model_server.reply(structured(), called)
+    with serve() as url, stream_events(url) as stream:
+        answer = Answer.model_validate(list(stream)[-1].json())
+    assert answer.answer == list(STEPS)
+    assert len(model_server.chat_requests) == 2
 
 
 def ended_answer(request: Recorded) -> Reply:

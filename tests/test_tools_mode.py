@@ -1,5 +1,6 @@
 """Mode `tools` over HTTP: the same validated answer, with its tool calls."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
+from tests.openai_objects import completion, encoded
 
 QUESTION = "发货接口怎么签名"
 
@@ -53,6 +55,23 @@ def test_answer_lists_its_rounds(model_client: MakeClient, model_server: ModelSe
     assert all(each.results and each.error is None for each in answer.rounds)
     assert "签名" in answer.sources[0].title  # chunks of tools come before retrieved ones
     assert answer.answer == ["签名错误时逐行比较待签名字符串。[1]"]
+
+
+def test_replies_need_no_finish_reason(model_client: MakeClient, model_server: ModelServer) -> None:
+    scripted = calling(ToolCall("search", {"query": QUESTION}))
+
+    def said(request: Recorded) -> Said:
+        reply: Said = scripted(request)
+        if not isinstance(reply, Reply):
+            return reply
+        whole = completion(reply, request)
+        whole["choices"][0]["finish_reason"] = None
+        return replace(reply, body=encoded(whole))
+
+    model_server.default = said
+    answer = Answer.model_validate(ask(model_client(), QUESTION, mode="tools"))
+    assert answer.degraded is None
+    assert [each.tool for each in answer.rounds] == ["search"]
 
 
 def test_outline_matches_names_fuzzily(model_client: MakeClient, model_server: ModelServer) -> None:

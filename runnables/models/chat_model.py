@@ -273,7 +273,7 @@ class ChatModel:
             else:
                 if is_cut_reasoning_reply(reply) and self._lift_limit(sent):
                     continue
-                if not finish_reason(reply) and is_unfinished(reply.text):
+                if isinstance(reply, AIMessageChunk) and _ended_early(reply):
                     raise ModelUnavailable(f"{self.role.setting}: the reply ended early")
                 return reply
 
@@ -386,7 +386,7 @@ class _Call:
             await on_text(text)
             await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
         # All chunks are added at once, because each addition takes time in proportion to the whole text.
-        return add_ai_message_chunks(*chunks) if chunks else AIMessage("")
+        return add_ai_message_chunks(*chunks) if chunks else AIMessageChunk(content="")
 
 
 def disable_chunk_timeout(client: BaseChatModel) -> None:
@@ -405,6 +405,16 @@ def set_stream_usage(client: BaseChatModel, enabled: bool) -> None:
     """
     if "stream_usage" in type(client).model_fields:
         client.stream_usage = enabled  # type: ignore[attr-defined]
+
+
+def _ended_early(reply: AIMessageChunk) -> bool:
+    """Return whether a stream ended without a finish reason, before or within its JSON object.
+
+    The object is in the text or, if there is none, in the arguments of a tool call.
+    """
+    calls = reply.tool_call_chunks
+    text = reply.text or (calls[-1]["args"] or "" if calls else "")
+    return not finish_reason(reply) and is_unfinished(text)
 
 
 def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
