@@ -280,6 +280,14 @@ def test_text_before_a_body_says_that_it_is_a_request(before: str, is_request: b
     assert (details.request_param, details.error) == expected
 
 
+@pytest.mark.parametrize(
+    "before", ["the kiln answers POST /firings with ", "平台向我的回调地址发送 ", "回调里给我传 "]
+)
+def test_body_with_a_code_is_a_response_whatever_the_text_before_says(before: str) -> None:
+    details = extract_details(before + '{"code": 40377, "msg": "lid open"}')
+    assert (details.request_param, details.error) == ({}, "40377 lid open")
+
+
 def test_frames_of_a_stack_trace_are_not_details() -> None:
     details = extract_details(
         "Error: read ECONNRESET\n    at Socket.read (/app/orders/read.js:217:20)\nwhy?"

@@ -217,10 +217,12 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 def _assign_body(body: JsonObject, before: str, details: ExtractedDetails) -> None:
     """Store `body` as the response if it looks like one, otherwise as request parameters.
 
-    If `before`, the text before it, says that it is a request, it is no response.
+    An object with a message as its only key is a request if `before`, the text before it, says so.
     """
-    is_request = _REQUEST_BEFORE.search(before[-100:]) is not None
-    if details.response is None and not is_request and _is_response(_by_plain_key(body)):
+    fields = _by_plain_key(body)
+    is_message = any(fields.keys() == {key} for key in _MESSAGE_KEYS)
+    is_request = is_message and _REQUEST_BEFORE.search(before[-100:])
+    if details.response is None and not is_request and _is_response(fields):
         details.response = body
     else:
         details.request_param.update(body)
