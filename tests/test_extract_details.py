@@ -288,6 +288,12 @@ def test_body_with_a_code_is_a_response_whatever_the_text_before_says(before: st
     assert (details.request_param, details.error) == ({}, "40377 lid open")
 
 
+def test_equal_bodies_are_read_by_the_text_before_each() -> None:
+    body = '{"message": "hello"}'
+    details = extract_details(f"the request body {body} returns {body}")
+    assert (details.request_param, details.error) == ({"message": "hello"}, "hello")
+
+
 def test_frames_of_a_stack_trace_are_not_details() -> None:
     details = extract_details(
         "Error: read ECONNRESET\n    at Socket.read (/app/orders/read.js:217:20)\nwhy?"

@@ -126,8 +126,10 @@ def extract_details(question: str) -> ExtractedDetails:
         details.request_param.update(query)
     paths = [*details.paths, *map(_without_line, paths)]
     details.paths = [path.rstrip("/") for path in paths if path.strip("/")]
+    rest = text
     for raw, body in bodies:
-        _assign_body(body, text.partition(raw)[0], details)
+        before, _, rest = rest.partition(raw)
+        _assign_body(body, before, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = (
         _error_of(details.response)
