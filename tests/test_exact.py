@@ -274,6 +274,7 @@ def test_short_code_of_a_pasted_response_is_missing(
         ("POST /jars HTTP/1.1 Cooldown: 7 why?", ["cooldown"]),
         ("what may the Cooldown header contain", ["cooldown"]),
         ("when is the header `Cooldown` sent", ["cooldown"]),
+        ("is the header If-Jar-Open or the header Lid-State needed", []),
         ("Cooldown: 7 days, which header is this", []),
         ("Which headers do I need in the Request header?", []),
     ],

@@ -69,9 +69,9 @@ _HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*): (?=\S)
 
 _HEADER_IN_PROSE = re.compile(
     r"(?<=\w )[\"'`]?([A-Z][a-z]+)[\"'`]?\s(?:(?:request|response)\s)?headers?\b"
-    r"|\bheader\s[\"'`]?([A-Z][a-z]+)\b"
+    r"|\bheader\s[\"'`]?([A-Z][a-z]+)\b(?!-)"
 )
-"""A capitalised word next to "header", not at the start of a sentence."""
+"""A capitalised word next to "header", not at the start of a sentence or of a name with `-`."""
 
 _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
 _TELEPHONE_NUMBER = re.compile(
