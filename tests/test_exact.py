@@ -272,6 +272,9 @@ def test_short_code_of_a_pasted_response_is_missing(
     [
         ("HTTP/1.1 200 OK\nCooldown: 7\nContent-Type: text/html\n\nand now?", ["cooldown"]),
         ("POST /jars HTTP/1.1 Cooldown: 7 why?", ["cooldown"]),
+        ("GET /jars HTTP/1.1\nLid: x\n\nHTTP/2 429\nCooldown: 7", ["lid", "cooldown"]),
+        ("HTTP/1.1 429 Too Many\r\nCooldown: 7\r\n\r\nQuestion: why?", ["cooldown"]),
+        ("We support HTTP/2 only. Background: our proxy. Goal: one kiln.", []),
         ("what may the Cooldown header contain", ["cooldown"]),
         ("when is the header `Cooldown` sent", ["cooldown"]),
         ("is the header If-Jar-Open or the header Lid-State needed", []),

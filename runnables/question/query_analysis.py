@@ -63,7 +63,12 @@ _NAME = re.compile(
 )
 """A name with `_`, `.`, `-` or an inner capital, such as `order_id`, `items[].id` and `skuId`."""
 
-_HTTP_VERSION = re.compile(r"\bHTTP/\d(?:\.\d)?\s")
+_HTTP_MESSAGE = re.compile(
+    r"\b(?:HTTP/\d(?:\.\d)?\s\d{3}\b|[A-Z]{3,7}\s(?:https?:/)?/\S*\sHTTP/\d).*?(?:\n\s*\n|\Z)",
+    re.DOTALL,
+)
+"""A pasted HTTP message, from its status line or request line to a blank line."""
+
 _HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*): (?=\S)", re.ASCII)
 """A header in a pasted HTTP message, whose lines may be joined."""
 
@@ -351,12 +356,11 @@ def camel_case_names(question: str) -> list[str]:
 def header_names(question: str) -> list[str]:
     """Return the names of the HTTP headers in `question`, in lower case.
 
-    These are the headers after a version such as `HTTP/1.1` in a pasted message, and the capitalised words
+    These are the headers between the first line and the body of a pasted message, and the capitalised words
     next to "header". Words that developers use on every platform do not count. Headers of most messages,
     such as `Content-Type`, do not count in a pasted message.
     """
-    version = _HTTP_VERSION.search(question)
-    pasted = question[version.start() :] if version else ""
+    pasted = " ".join(_HTTP_MESSAGE.findall(question))
     names = [name for name in _HEADER_LINE.findall(pasted) if name.lower() not in _COMMON_HEADERS]
     names += [first or second for first, second in _HEADER_IN_PROSE.findall(question)]
     return [name.lower() for name in names if name.lower() not in DEVELOPER_WORDS]
