@@ -473,7 +473,15 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
         ("400 vs 422", True),
         ("什么时候是412还是428", True),
         ("do I need 412 or 428.5 metres of pipe", False),
+        ("401 or 403, when do I get which?", True),
+        ("What is the difference between a 401 and a 403?", True),
+        ("401和403有什么区别", True),
         ("can a room have 400 or 500 seats", False),
+        ("can I book rooms 401 and 404 in one call?", False),
+        ("can I book rooms 401 and 404?", False),
+        ("450 or 501 characters", False),
+        ("408/512 px", False),
+        ("价格是401和402元", False),
     ],
 )
 def test_code_is_asked_about_without_the_word_error(question: str, asks: bool) -> None:

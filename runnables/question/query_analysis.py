@@ -135,11 +135,14 @@ _UNROUND_STATUS = r"(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])"
 """An HTTP error status, except 400 and 500, which may be quantities."""
 
 _BETWEEN = r"(?:\s?/\s?|\s(?:or|and|vs\.?|versus)\s(?:an?\s)?|\s?(?:和|与|跟|还是|或)\s?)"
-_COMPARED_STATUSES = re.compile(
-    rf"(?<![\w.-])(?:{_UNROUND_STATUS}{_BETWEEN}[45]\d\d|[45]\d\d{_BETWEEN}{_UNROUND_STATUS})(?![\w%-]|\.\w)",
-    re.IGNORECASE | re.ASCII,
+_ASKING = (
+    r"(?:[^\w%]|\b(?:which|what|when|why|how|one|is|are|do|does|should|can|i|we|it|get|use|return"
+    r"|choose|the|an?|and|or|difference|between|differ)\b"
+    r"|什么|时候|何时|区别|有|的|是|应|该|用|返回|选|哪个|怎么|呢|吗)*+"
 )
-"""Two HTTP error statuses next to each other, as in "401 or 403"."""
+_TWO_STATUSES = rf"(?:{_UNROUND_STATUS}{_BETWEEN}[45]\d\d|[45]\d\d{_BETWEEN}{_UNROUND_STATUS})"
+_COMPARED_STATUSES = re.compile(rf"\A{_ASKING}{_TWO_STATUSES}{_ASKING}\Z", re.IGNORECASE)
+"""A question with nothing but two HTTP error statuses and words that ask, as in "401 or 403, when?"."""
 
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
