@@ -425,7 +425,9 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
 def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
     """Yield the strength with which each line that contains `identifier` defines it."""
     header = ""
-    for line in _HTTP_MESSAGE.sub("", body).splitlines():
+    if "HTTP/" in body:
+        body = _HTTP_MESSAGE.sub("", body)
+    for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
         if identifier in line.lower():
