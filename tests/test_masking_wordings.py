@@ -160,6 +160,7 @@ KEPT = [
     "发送验证码 500 错误，获取验证码 429 限流，验证码 3000 毫秒，验证码 1001 报错，验证码（1001）",
     "otp 5001 error, captcha (40014)",
     "set the token to TokenV2Header3",
+    "<Authorization>Bearer YOUR_TOKEN</Authorization> <Authorization>Token token</Authorization>",
     "請求標識 5be1c07d92fa58465be1c07d92fa5846 驗簽失敗，訂單編號：6222021234567890123",
     "byte[] date = sign(stamp, kSecret, SigningAlgorithm.HmacSHA256);",
 ]

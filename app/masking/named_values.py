@@ -340,7 +340,8 @@ def _secret_at(text: str, value_start: _ValueStart, kind: SecretKind, name: str)
     if name.lower() == "pass" and literal is None:
         kind = SecretKind.OPAQUE  # "pass" may be a verb, or a test result such as "pass: 12"
     start, end = literal or _find_unquoted(text, value_start, kind)
-    if literal and kind is SecretKind.AUTHORIZATION:  # otherwise, the scheme is skipped already
+    is_scheme_included = literal is not None or value_start.syntax == "element"
+    if is_scheme_included and kind is SecretKind.AUTHORIZATION:
         start = match_end(_SCHEME, text, start)
     confidence = _syntax_confidence(text, value_start, end, literal is not None)
     if not _is_plausible_at(value_start, kind, text[start:end], confidence):
