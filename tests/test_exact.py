@@ -296,7 +296,7 @@ def test_header_of_a_sample_response_is_no_definition() -> None:
 
 VARIABLE_PARTS = (
     "The variable `KILN_<ROOM>_HEAT` has the heat.\n\nFilters begin with `deg_` or `sec_`.\n\n"
-    "Call `GET /_alive` first.\n"
+    "Call `GET /_alive` first.\n\n- `{thing}_id`: the id of a thing\n"
 )
 
 
@@ -306,6 +306,7 @@ VARIABLE_PARTS = (
         ("is KILN_attic_HEAT right?", []),
         ("is KILN_attic_COLD right?", ["kiln_attic_cold"]),
         ("deg_glaze=3 or hot_glaze=3?", ["hot_glaze"]),
+        ("what does glaze_id mean?", ["glaze_id"]),
         ("GET /v2/_alive or /v2/_awake?", ["/v2/_awake"]),
     ],
 )

@@ -12,8 +12,7 @@ A chunk defines an identifier in each of these cases:
 - The identifier follows the label "Operation ID:" at the start of a line.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
-A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`,
-and a name if it defines a pattern of names, such as `QUEUE_<NAME>_URL`.
+A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
 It defines a dotted name, such as `Room.close`, if it defines the last part, and its title or headings
 contain the part before: the section "close" below the heading "class Room".
 
@@ -40,7 +39,7 @@ from ingestion.text.words import (
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
-from runnables.retrieval.name_patterns import chunks_with_name_pattern, matching_name_patterns
+from runnables.retrieval.name_patterns import contains_name_pattern
 from runnables.retrieval.named_operations import chunks_by_path, is_at_path
 from runnables.retrieval.number_ranges import (
     ERROR_TABLE_QUERY,
@@ -292,7 +291,6 @@ def _candidates(
     if "/" in identifier and (chunks := chunks_by_path(collection, identifier, question)):
         return [chunk for chunk in chunks if filters.allow(chunk)]
     described = chunks_with_pattern(collection, identifier, filters)
-    described += chunks_with_name_pattern(collection, identifier, filters)
     word = joined_word(identifier)
     found = search_chunks(collection, word, filters) if word else []
     members = _with_member(collection, identifier, filters)
@@ -323,7 +321,7 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     return bool(
         chunks_with_range(collection, identifier, filters)
         or chunks_with_pattern(collection, identifier, filters)
-        or chunks_with_name_pattern(collection, identifier, filters)
+        or contains_name_pattern(collection, identifier, filters)
         or contains_below_base(collection, identifier, filters)
         or _with_member(collection, identifier, filters)
         or _with_nested_name(collection, identifier, filters)
@@ -406,8 +404,6 @@ def _strength(chunk: Chunk, identifier: str) -> int:
     names = [identifier] if identifier in body.lower() else []
     if "/" in identifier:
         names += matching_patterns(body, identifier)
-    elif "_" in identifier:
-        names += matching_name_patterns(body, identifier)
     return max((each for name in names for each in _strengths_in_body(body, name)), default=0)
 
 

@@ -10,33 +10,29 @@ from functools import lru_cache
 from ingestion.store.collection import Collection
 from ingestion.text.words import split_words
 from runnables.retrieval.path_patterns import search_chunks, unescaped_body
-from schemas.document import Chunk
 from schemas.question import Filters
 
 _PLACEHOLDER = r"(?:<[a-z][\w -]{0,40}>|\$?\{[a-z][\w -]{0,40}\})"
 _PATTERN = re.compile(
-    rf"(?<![\w/<{{$.-])(?:\w{{1,40}}_{_PLACEHOLDER}\w{{0,40}}|{_PLACEHOLDER}_\w{{1,40}})(?![\w/])"
+    rf"(?<![\w/<{{$.-])\w{{1,40}}_{_PLACEHOLDER}\w{{0,40}}(?![\w/])"
     r"|(?<=`)[a-z][a-z0-9]{0,40}_(?=`)"
 )
-"""A name with a placeholder next to `_`, or a prefix in code font, in a text in lower case."""
+"""A name with a placeholder after `_`, or a prefix in code font, in a text in lower case.
+
+A name that begins with a placeholder, such as `{resource}_id`, does not count: it may be a rule for names.
+"""
 
 
-def chunks_with_name_pattern(
-    collection: Collection, identifier: str, filters: Filters
-) -> list[Chunk]:
-    """Return the chunks with a pattern that matches `identifier`, a name with `_` in lower case.
+def contains_name_pattern(collection: Collection, identifier: str, filters: Filters) -> bool:
+    """Return whether a chunk has a pattern that matches `identifier`, a name with `_` in lower case.
 
-    The result is empty for other identifiers. This function blocks: call it in a worker thread.
+    False for other identifiers. This function blocks: call it in a worker thread.
     """
     if not re.fullmatch(r"\w+", identifier) or "_" not in identifier.strip("_"):
-        return []
+        return False
     chunks = search_chunks(collection, " ".join(split_words(identifier)), filters)
-    return [chunk for chunk in chunks if matching_name_patterns(unescaped_body(chunk), identifier)]
-
-
-def matching_name_patterns(text: str, identifier: str) -> list[str]:
-    """Return the patterns in `text`, in lower case, that match the whole lower-case `identifier`."""
-    return [name for name in _patterns_in(text.lower()) if _expression(name).fullmatch(identifier)]
+    patterns = (name for chunk in chunks for name in _patterns_in(unescaped_body(chunk).lower()))
+    return any(_expression(name).fullmatch(identifier) for name in patterns)
 
 
 @lru_cache(maxsize=1_000)
