@@ -319,6 +319,24 @@ def test_name_that_matches_a_documented_pattern_is_not_missing(
     collection.close()
 
 
+@pytest.mark.parametrize(
+    ("page_text", "missing"),
+    [
+        ("The base path is `/v1`.\n\nCall `GET /kilns`.\n", ["/v2/kilns"]),
+        ("The base paths are `/v1` and `/v2`.\n\nCall `GET /kilns`.\n", []),
+        ("Call `GET /kilns`.\n", []),
+    ],
+)
+def test_path_below_a_version_that_no_document_states_is_missing(
+    tmp_path: Path, page_text: str, missing: list[str]
+) -> None:
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(collection, page("kilns", page_text))
+    details = extract_details("why does GET /v2/kilns fail?")
+    assert missing_identifiers(collection, details, Filters()) == missing
+    collection.close()
+
+
 MEMBERS = (
     "# Module kiln.py\n\n```python\nk = Kiln(3)\nk.light_up(at=900)\n```\n\n## class Kiln()\n\nOne oven.\n\n"
     "### async def light\\_up()\n\nHeats the oven slowly.\n\n## class Glaze()\n\nAll coats.\n\n"

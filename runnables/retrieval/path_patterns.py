@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from ingestion.store.collection import Collection
+from ingestion.text.words import split_words
 from schemas.document import Chunk
 from schemas.question import Filters
 
@@ -19,6 +20,9 @@ SEARCH_DEPTH = 50
 
 _BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
 """A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
+
+_VERSIONS = [f"v{number}" for number in range(1, 10)]
+"""Words that show that the documents state versions."""
 
 _PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|:\w+|<[^>]*>|\+")
 _REST = "#"
@@ -52,11 +56,16 @@ def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> 
 def contains_below_base(collection: Collection, path: str, filters: Filters) -> bool:
     """Return whether a chunk contains the rest of `path` after its base path: `/ping` for `/v1/ping`.
 
-    False if `path` has no base path. This function blocks: call it in a worker thread.
+    False if `path` has no base path, or if the documents state versions, but not those of the base path:
+    `/v2/ping` does not exist if there is only `v1`. This function blocks: call it in a worker thread.
     """
     segments = _segments(path)
     base = list(takewhile(_BASE_SEGMENT.fullmatch, segments))
     if not path.startswith("/") or not base or base == segments:
+        return False
+    words = split_words(" ".join({*base} - {"api", "rest"}))
+    stated = collection.word_counts([*words, *_VERSIONS])
+    if stated and not stated.keys() >= {*words}:
         return False
     rest = "/" + "/".join(segments[len(base) :])
     pattern = re.compile(rf"(?<![\w./}}>-]){re.escape(rest)}(?![\w-]|/[\w{{<:])", re.IGNORECASE)
