@@ -26,6 +26,7 @@ from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
+from tests.openai_objects import completion, encoded
 
 pytestmark = pytest.mark.usefixtures("no_backoff")
 
@@ -335,6 +336,23 @@ def test_structure_model_classifies_and_structures(
     assert "<documents>" in write.text
     assert "<written>" not in classify.text
     assert "用“订单发货”接口。[1]" in structure.text
+
+
+def test_empty_text_without_a_finish_reason_is_not_structured(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    def empty(request: Recorded) -> Reply:
+        whole = completion(Reply(""), request)
+        whole["choices"][0]["finish_reason"] = None
+        return Reply(body=encoded(whole))
+
+    client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
+    second_server.reply(structured(), draft("用“订单发货”接口。[1]"))
+    model_server.reply(empty, "用“订单发货”接口。[1]")
+
+    assert ask(client, QUESTION)["degraded"] is None
+    assert "用“订单发货”接口。[1]" in second_server.chat_requests[1].text
+    assert len(model_server.chat_requests) == 2
 
 
 @pytest.mark.parametrize("failure", [Reply(status=401), DOWN, Reply("no JSON here")])

@@ -273,7 +273,7 @@ class ChatModel:
             else:
                 if is_cut_reasoning_reply(reply) and self._lift_limit(sent):
                     continue
-                if isinstance(reply, AIMessageChunk) and _ended_early(reply):
+                if not finish_reason(reply) and _ended_early(reply):
                     raise ModelUnavailable(f"{self.role.setting}: the reply ended early")
                 return reply
 
@@ -407,14 +407,17 @@ def set_stream_usage(client: BaseChatModel, enabled: bool) -> None:
         client.stream_usage = enabled  # type: ignore[attr-defined]
 
 
-def _ended_early(reply: AIMessageChunk) -> bool:
-    """Return whether a stream ended without a finish reason, before or within its JSON object.
+def _ended_early(reply: AIMessage) -> bool:
+    """Return whether `reply`, which has no finish reason, is empty or incomplete.
 
-    The object is in the text or, if there is none, in the arguments of a tool call.
+    A whole reply must have text or tool calls. A streamed one must not end before or within its JSON
+    object, which is in the text or, if there is none, in the arguments of a tool call.
     """
+    if not isinstance(reply, AIMessageChunk):  # it was not streamed
+        return not (reply.text or reply.tool_calls)
     calls = reply.tool_call_chunks
     text = reply.text or (calls[-1]["args"] or "" if calls else "")
-    return not finish_reason(reply) and is_unfinished(text)
+    return is_unfinished(text)
 
 
 def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
