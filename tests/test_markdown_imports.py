@@ -156,3 +156,10 @@ def test_relative_source_path_finds_included_and_linked_files(
 def test_folder_named_partials_has_pages_if_none_is_included(tmp_path: Path) -> None:
     write(tmp_path / "partials" / "a.mdx", "A page.")
     assert ids(tmp_path) == ["partials/a"]
+
+
+def test_import_line_without_a_file_stays_in_a_page_that_mentions_include(tmp_path: Path) -> None:
+    line = "import Gone from './gone.mdx'"
+    write(tmp_path / "a.mdx", f"# Parts\n\n{line}\n\nWrite `@include` in a page.")
+    text = mdx_imports.insert_imports(tmp_path / "a.mdx", tmp_path, Path.read_text)
+    assert line in text

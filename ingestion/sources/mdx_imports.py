@@ -159,7 +159,11 @@ class _Inserter:
         if not imports and "@include" not in text:
             return text
         return "".join(
-            part if is_code else self._insert(_IMPORT.sub("", part), imports, (*ancestors, path))
+            part
+            if is_code
+            else self._insert(
+                _IMPORT.sub("", part) if imports else part, imports, (*ancestors, path)
+            )
             for is_code, part in split_code(text)
         )
 
