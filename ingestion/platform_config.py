@@ -99,14 +99,22 @@ def _resolve_logo(path: Path, info: PlatformInfo) -> PlatformInfo:
 
 
 def _resolve_paths(folder: Path, source: SourceConfig) -> SourceConfig:
-    """Return `source` with absolute paths, without `..`, so that they can be compared with other paths."""
+    """Return `source` with absolute paths, without `..`, so that they can be compared with other paths.
+
+    Links in a path are followed only if `..` comes after a link and thus leads out of the linked folder.
+    """
     paths = {"path": source.path}
     if isinstance(source, OpenApiSourceConfig):
         paths["root"] = source.root
     return source.model_copy(
         update={
-            name: Path(os.path.normpath((folder / path).absolute()))
+            name: _without_parent_steps((folder / path).absolute())
             for name, path in paths.items()
             if path is not None
         }
     )
+
+
+def _without_parent_steps(path: Path) -> Path:
+    normal, real = os.path.normpath(path), os.path.realpath(path)
+    return Path(normal if os.path.realpath(normal) == real else real)

@@ -163,3 +163,16 @@ def test_import_line_without_a_file_stays_in_a_page_that_mentions_include(tmp_pa
     write(tmp_path / "a.mdx", f"# Parts\n\n{line}\n\nWrite `@include` in a page.")
     text = mdx_imports.insert_imports(tmp_path / "a.mdx", tmp_path, Path.read_text)
     assert line in text
+
+
+def test_source_path_beside_the_target_of_a_linked_folder_is_found(tmp_path: Path) -> None:
+    """`..` in the path leads out of the folder to which the link points."""
+    (tmp_path / "releases" / "shared" / "docs").mkdir(parents=True)
+    samples = SAMPLE_PLATFORM.read_text(encoding="utf-8").partition("[[sources]]")[0]
+    write(
+        tmp_path / "releases" / "42" / "platform.toml",
+        f'{samples}[[sources]]\nname = "docs"\nkind = "markdown"\npath = "../shared/docs"\n',
+    )
+    (tmp_path / "current").symlink_to(tmp_path / "releases" / "42")
+    (source,) = read_platform(tmp_path / "current" / "platform.toml").sources
+    assert source.path == (tmp_path / "releases" / "shared" / "docs").resolve()
