@@ -117,10 +117,15 @@ def test_heading_in_a_language_without_rules_keeps_its_words(
         ("About Webhooks", "webhooks"),
         ("See the changelog", "the changelog"),
         ("Aboutness", "aboutness"),
+        ("About: API", "API"),
     ],
 )
 def test_question_about_a_page_does_not_repeat_about(title: str, subject: str) -> None:
     assert about(title, "en") == f"What should I know about {subject}?"
+
+
+def test_title_that_is_only_about_gives_no_question() -> None:
+    assert about("About", "en") is None
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,8 @@ _LOWER_CASE = re.compile(rf"\b(?!(?:{_NOT_VERBS}|an?|into|out|up|via|your)\b)[a-
 """Matches a lower-case word that would be capitalised in a heading in title case."""
 
 
-_REPEATED_ABOUT = re.compile(r"(?<=about )(?:about|see(?= (?:an?|the|your)\b)) ", re.I)
-"""Matches the first word of a title such as "About the API" or "See the changelog", after "about"."""
+_ABOUT = re.compile(r"\A(?:about(?:[\s:：]+|\Z)|see\s+(?=(?:an?|the|your)\b))", re.I)
+"""Matches the first word of a title such as "About the API" or "See the changelog"."""
 
 
 def as_question(heading: str, language: Language) -> str | None:
@@ -294,12 +294,12 @@ def is_subject(heading: str) -> bool:
     return bool(heading) and not _LINKS.match(heading)
 
 
-def about(title: str, language: Language) -> str:
-    """Return a question about the page or section called `title`."""
+def about(title: str, language: Language) -> str | None:
+    """Return a question about the page or section called `title`; None if the title is only "About"."""
     if question := as_question(title, language):
         return question
-    template = user_text(language).suggestions["about"]
-    return _REPEATED_ABOUT.sub("", template.format(name=_as_words(title, language)), count=1)
+    name = _ABOUT.sub("", _as_words(title, language))
+    return user_text(language).suggestions["about"].format(name=name) if name else None
 
 
 def _as_words(heading: str, language: Language) -> str:

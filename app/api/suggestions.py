@@ -107,8 +107,11 @@ class SuggestedQuestions:
                 questions[template.format(name=chunk.api_name or chunk.title)] = None
             elif question := _section_question(chunk.title, chunk.section, language):
                 questions[question] = None
-            elif is_subject(heading := _heading(chunk.section)) and len(heading) <= MAX_NAME_CHARS:
-                question = about(heading, language)
+            elif (
+                is_subject(heading := _heading(chunk.section))
+                and len(heading) <= MAX_NAME_CHARS
+                and (question := about(heading, language))
+            ):
                 fallbacks[_with_title(chunk.title, question, language)] = None
         missing = islice(fallbacks, max(0, MIN_FOLLOW_UPS - len(questions)))
         return tuple(islice(chain(questions, missing), MAX_FOLLOW_UPS))
@@ -185,7 +188,8 @@ def _page_questions(
     """Yield a question about each page. Pages whose title can be rewritten as a question come first."""
     pages = [e for e in entries if e.kind == "page" and 0 < len(e.title) <= MAX_NAME_CHARS]
     for entry in sorted(pages, key=lambda entry: as_question(entry.title, language) is None):
-        yield DocumentQuestion(about(entry.title, language), entry)
+        if question := about(entry.title, language):
+            yield DocumentQuestion(question, entry)
 
 
 def _section_questions(
