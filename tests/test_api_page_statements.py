@@ -660,3 +660,19 @@ def test_graphql_call_of_its_own_page_is_an_operation(tmp_path: Path) -> None:
         "## Body\n\n| Name | Required |\n| --- | --- |\n| query | yes |\n"
     )
     assert read_lines(page, tmp_path / "page.md") == ["POST /query Run a query", "query!"]
+
+
+def test_graphql_call_with_its_own_parameters_is_an_operation(tmp_path: Path) -> None:
+    header = "| Name | Required |\n| --- | --- |\n"
+    page = (
+        f"# Fleet\n\n## Log in\n\n`POST /login`\n\n{header}| user | yes |\n\n"
+        "## Run a query\n\n`POST /graphql`\n\n```graphql\nquery { boats }\n```\n\n"
+        f"### Body\n\n{header}| query | yes |\n| variables | no |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /login Log in",
+        "user!",
+        "POST /graphql Run a query",
+        "query!",
+        "variables",
+    ]

@@ -8,7 +8,7 @@ else states a call. In names, a fact is the method or the URL of an operation.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from ingestion.sources.api_pages.actions import stated_action
@@ -368,18 +368,27 @@ def _without_graphql(
     """Return the calls, except those right above a GraphQL query, unless there are no others.
 
     All GraphQL queries have the same URL, so this call is no operation of its own if the page describes
-    other operations. A declared call always stays.
+    other operations. A declared call always stays, and so does a call with a table of parameters in its
+    section.
     """
     others = [
         located
         for located in located_calls
-        if located.is_declared
-        or not any(
-            _GRAPHQL_CODE.match(below.text)
-            for below in blocks[located.block + 1 : located.block + 2]
-        )
+        if located.is_declared or not _is_graphql(blocks, located.block)
     ]
     return others or located_calls
+
+
+def _is_graphql(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Return whether a block is right above a GraphQL query, in a section without a parameter table."""
+    below = blocks[position + 1 :]
+    if not (below and _GRAPHQL_CODE.match(below[0].text)):
+        return False
+    headings = (block.level for block in blocks[position::-1] if block.kind == "heading")
+    level = next(headings, 0)
+    section = takewhile(lambda block: not 0 < block.level <= level, below)
+    tables = (parse_table(block.text) for block in section if block.kind == "table")
+    return not any(rows and is_parameter_table(columns_of(rows[0], rows[1:])) for rows in tables)
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
