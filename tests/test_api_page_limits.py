@@ -300,3 +300,30 @@ def test_example_in_a_guide_to_the_whole_api_is_no_operation(tmp_path: Path) -> 
         "port",
         "404",
     ]
+
+
+@pytest.mark.parametrize(
+    ("described", "lines"),
+    [
+        ("| Name | Required |\n| --- | --- |\n| days | yes |\n", ["days!", "city", "lang"]),
+        (
+            '### Response\n\n```json\n{ "sky": "clear" }\n```\n\n'
+            "| Field | Type |\n| --- | --- |\n| sky | string |\n",
+            ["city", "lang", "> sky"],
+        ),
+        ('## Response\n\n```json\n{ "sky": "clear" }\n```\n', ["city", "lang"]),
+    ],
+)
+def test_described_call_below_later_topics_is_an_operation(
+    described: str, lines: list[str], tmp_path: Path
+) -> None:
+    page = (
+        "# Weather forecast\n\n## Get a key\n\nAsk us.\n\n## Supported cities\n\nMost.\n\n"
+        f"## How to call\n\n```\nGET /v1/forecast?city=Kiel&lang=de\n```\n\n{described}\n"
+        "## Error codes\n\n| Code | Meaning |\n| --- | --- |\n| 404 | No such city |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "GET /v1/forecast Weather forecast",
+        *lines,
+        "404",
+    ]

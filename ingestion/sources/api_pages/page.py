@@ -242,14 +242,14 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     if len(located.listed) > 1:
         # Without a table of parameters after it, a table of calls may list only rate limits.
         return any(table.position > located.block for table in section.tables)
-    if not located.is_stated or _is_example_in_guide(blocks, section):
+    if not located.is_stated:
         has_labelled = operation.has_labelled_parameters and bool(operation.request_parameters)
         return has_labelled and _describes_example(blocks, section)
-    if has_parameters or operation.public_parameters or operation.error_codes:
-        return True
     own = blocks[section.start : section.end]
-    if _has_example(own, located.block - section.start):
+    if has_parameters or _has_example(own, located.block - section.start):
         return True
+    if operation.public_parameters or operation.error_codes:
+        return not _is_example_in_guide(blocks, section)
     return _has_json(own) and _has_permission(blocks, located.block)
 
 
@@ -258,8 +258,8 @@ def _is_example_in_guide(blocks: Sequence[MarkdownBlock], section: _Section) -> 
 
     The call is below the heading of a topic other than the first ones, and the page shows its URL with a
     query that has values: `GET /v1/boats?port=Kiel`. (`operation.url` has no query, except one that
-    identifies the operation, such as `?Action=CreateOrder`.) The parts about other topics, such as a table
-    of error codes, are then not about this call.
+    identifies the operation, such as `?Action=CreateOrder`.) Error codes and public parameters are then
+    no evidence, because they are those of the whole API.
     """
     is_only_call = section.end - section.start == len(blocks)
     block, operation = section.located.block, section.operation
