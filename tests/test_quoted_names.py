@@ -170,3 +170,23 @@ def test_row_is_found_by_the_only_short_form_of_its_name(
     text = quoted_page(tmp_path, page, f"oldest Basalt / {name} we can run this on?")
     assert "| Basalt | 5.7 |" in text
     assert ("| FerroSQL | 11 |" in text) == is_quoted
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        ("Enterprise", "enter"),
+        ("Starter", "start"),
+        ("Admin", "administration"),
+        ("OrderItem", "order"),
+    ],
+)
+def test_common_word_is_no_short_form_of_a_name(tmp_path: Path, row: str, word: str) -> None:
+    filler = "".join(f"| Plan{letter} | {'at any time ' * 5}|\n" for letter in "ABCDEFGHIJ")
+    page = (
+        "# Plans\n\n| Plan | Support |\n| --- | --- |\n| Basalt | by mail |\n"
+        f"| {row} | at night |\n{filler}"
+    )
+    text = quoted_page(tmp_path, page, f"which support by mail do I {word} in the Basalt plan?")
+    assert "| Basalt | by mail |" in text
+    assert f"| {row} |" not in text
