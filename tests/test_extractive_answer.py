@@ -409,6 +409,23 @@ def test_list_is_quoted_to_its_last_short_item_or_ends_with_an_ellipsis(
     assert ("\n- …" in text) == (last_chars > 300)
 
 
+@pytest.mark.parametrize(
+    ("asked", "before", "after"),
+    [([0, 1], False, True), ([2, 3], True, False), ([1, 2], True, True)],
+)
+def test_ellipsis_is_where_items_of_a_list_are_left_out(
+    tmp_path: Path, asked: list[int], before: bool, after: bool
+) -> None:
+    names = ["cold", "warm", "hot", "fired"]
+    fillers = ["The kiln glows red. " if i in asked else "Nothing else. " for i in range(4)]
+    items = [f"- `kiln.{n}`: {f * (380 // len(f))}\n" for n, f in zip(names, fillers, strict=True)]
+    page = f"# Events\n\nA kiln sends these events:\n\n{''.join(items)}\nThey have no order.\n"
+    text = quoted_page(tmp_path, page, "which event means that the kiln glows red?")
+    first, last = (names[i] for i in (asked[0], asked[-1]))
+    assert (f"- …\n- `kiln.{first}`" in text) == before
+    assert bool(re.search(rf"`kiln\.{last}`[^\n]*\n- …", text)) == after
+
+
 def test_announcement_of_code_that_is_not_asked_for_is_not_quoted(tmp_path: Path) -> None:
     page = (
         "# List kilns\n\nThe path is `/v2/kilns`.\n\n"

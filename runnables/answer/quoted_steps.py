@@ -177,9 +177,8 @@ def _block_texts(
 
     A block is a paragraph, a table, a list or code. Its text begins with the paragraph that introduces it,
     such as "Example:". An introduction at the end is included only if there is no other text, or if it is
-    neither a label nor a bare announcement. Each item of a numbered list is a separate text. An ellipsis
-    marks the end of another list if items are left out, but not a single item, which is clearly an excerpt.
-    Added markup, such as the borders of tables, does not count towards `max_chars`.
+    neither a label nor a bare announcement. Each item of a numbered list is a separate text. Added markup,
+    such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -189,11 +188,10 @@ def _block_texts(
             blocks = [list_item(f"{s.number}.", s.text) for s in group]
         elif kind == "row":
             blocks = [_table(group) + (_names_of_rest(group) if lists_rest else "")]
+        elif kind == "bullet":
+            blocks = [_list(group)]
         else:
-            separator = {"bullet": "\n", "code": "\n\n"}.get(kind, " ")
-            blocks = [separator.join(s.text for s in group)]
-            if kind == "bullet" and 1 < len(group) < group[0].list_size:
-                blocks[0] += "\n- …"
+            blocks = [("\n\n" if kind == "code" else " ").join(s.text for s in group)]
         blocks[0] = f"{introduction}\n\n{blocks[0]}".strip()
         introduction = ""
         if group[-1].is_introduction:
@@ -205,6 +203,20 @@ def _block_texts(
         texts.append(introduction)
     markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
     return _fit_texts(texts, max_chars + max(0, markup))
+
+
+def _list(items: Sequence[Segment]) -> str:
+    """Return the bullets `items`, with an ellipsis wherever other items of their list are left out.
+
+    A single item gets no ellipsis, because it is clearly an excerpt.
+    """
+    if len(items) == 1:
+        return items[0].text
+    numbers = [*(item.number for item in items), items[0].list_size + 1]
+    lines = ["- …"] if numbers[0] > 1 else []
+    for item, following in zip(items, numbers[1:], strict=True):
+        lines += [item.text, "- …"] if following > item.number + 1 else [item.text]
+    return "\n".join(lines)
 
 
 def _table(rows: Sequence[Segment]) -> str:

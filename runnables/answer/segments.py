@@ -75,7 +75,7 @@ class Segment:
     cells: tuple[tuple[str, str], ...] = ()
     """The cells of a table row, each as a pair of its column's title and its Markdown."""
     number: int = 0
-    """Number of an item in a numbered list; 0 for other segments."""
+    """Number of an item in a numbered list, or position of a bullet, from 1; 0 for other segments."""
     list_size: int = 0
     """Number of items of the segment's list; 0 for other segments."""
     is_parameter: bool = False
@@ -208,9 +208,9 @@ def _list_items(index: int, text: str) -> Iterator[Segment]:
         for number, item in enumerate(items, int(first[1])):
             yield Segment(index, "item", item, number=number, list_size=len(items))
         return
-    for item in items:
+    for number, item in enumerate(items, 1):
         bullet, name = list_item("-", item), _name_of_item(item)
-        yield Segment(index, "bullet", bullet, name=name, list_size=len(items))
+        yield Segment(index, "bullet", bullet, name=name, number=number, list_size=len(items))
 
 
 def _code_parts(code: str) -> list[str]:
