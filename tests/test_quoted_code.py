@@ -167,6 +167,27 @@ def test_label_that_announces_only_another_label_is_left_out(tmp_path: Path) -> 
     assert "Synopsis" not in text
 
 
+def test_label_before_a_bold_value_is_quoted(tmp_path: Path) -> None:
+    page = (
+        "# Fire a kiln\n\nThe colour of the glaze is set when the kiln is fired.\n\n"
+        "**Default glaze colour:**\n\n**none**\n\nThe glaze is applied twice.\n"
+    )
+    text = quoted_page(tmp_path, page, "which glaze colour does a kiln use when it is fired?")
+    assert "**Default glaze colour:**\n\n**none**" in text
+
+
+def test_label_that_is_left_out_once_is_quoted_with_its_text(tmp_path: Path) -> None:
+    page = (
+        "# Kilns\n\n## Fire a kiln\n\nFiring a kiln takes nine hours.\n\n**Synopsis:**\n\n"
+        "**Example Request**\n\n```sh\nkiln fire --hours 9\n```\n\n"
+        "## Cool a kiln\n\n**Synopsis:**\n\nCooling a kiln takes twelve hours after the firing.\n"
+    )
+    text = quoted_page(tmp_path, page, "how do I fire a kiln for nine hours and cool a kiln?")
+    assert "Example Request" in text
+    assert text.count("**Synopsis:**") == 1
+    assert "**Synopsis:**\n\nCooling a kiln" in text
+
+
 def test_label_of_a_paragraph_that_is_quoted_before_is_left_out(tmp_path: Path) -> None:
     warning = "A shelf of the kiln that is cracked is not loaded with pots."
     page = (

@@ -469,36 +469,41 @@ def _other_sides(
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Yield `passages` without segments that an earlier passage contains, and without their labels.
+    """Yield `passages` without segments that an earlier passage quotes, and without empty labels.
 
     A paragraph is also left out if an earlier passage quotes the same text from another section of its
-    document.
+    document. See `_is_empty_label`.
     """
     quoted = set[tuple[object, object]]()
     for passage in passages:
         contents = {segment: _content(passage.chunk, segment) for segment in passage.segments}
         new = {segment for segment in passage.segments if contents[segment] not in quoted}
-        following = [*passage.segments[1:], None]
         segments = [
             segment
-            for segment, next_segment in zip(passage.segments, following, strict=True)
-            if segment in new and not _is_empty_label(segment, next_segment, new)
+            for index, segment in enumerate(passage.segments)
+            if segment in new and not _is_empty_label(passage.segments[index:], new)
         ]
         if segments:
-            quoted.update(contents.values())
+            quoted.update(contents[segment] for segment in segments)
             yield replace(passage, segments=segments)
 
 
-def _is_empty_label(segment: Segment, following: Segment | None, quoted: Set[Segment]) -> bool:
-    """Return whether a segment only announces `following`, which is not quoted or another label.
+def _is_empty_label(segments: Sequence[Segment], quoted: Set[Segment]) -> bool:
+    """Return whether the first segment only announces the second one, which is not quoted or another label.
 
-    A label before another label, such as "Python" before "Request", may belong to it, unless the first one
-    ends in a colon.
+    The second segment is another label only if it announces code, rows or items, unlike the value in
+    `**Default:** **none**`. A label without a colon, such as "Python" before "Request", may belong to it.
     """
-    if following is None or not (segment.is_label or segment.is_bare_announcement):
+    segment, following = segments[0], segments[1:3]
+    if not following or not (segment.is_label or segment.is_bare_announcement):
         return False
-    is_before_label = segment.is_bare_announcement and segment.is_label and following.is_label
-    return following not in quoted or is_before_label
+    is_before_label = (
+        segment.is_bare_announcement
+        and segment.is_label
+        and following[0].is_label
+        and following[-1].kind != "paragraph"
+    )
+    return following[0] not in quoted or is_before_label
 
 
 def _content(chunk: Chunk, segment: Segment) -> tuple[object, object]:
