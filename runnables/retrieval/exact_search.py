@@ -434,7 +434,7 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
             )
 
 
-def _row_strength(header: list[str], cells: list[str], identifier: str) -> int:
+def _row_strength(header: Sequence[str], cells: Sequence[str], identifier: str) -> int:
     if row_defines(header, cells, identifier):
         return DEFINED
     is_listed = identifier in cell_parts(cell.lower() for cell in cells)

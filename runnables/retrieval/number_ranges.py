@@ -4,7 +4,7 @@ Tables of error codes describe several codes in one row: `301000~301099`, `4900-
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ingestion.store.collection import Collection
@@ -83,10 +83,10 @@ def _ranges(body: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def _read_ranges(body: str) -> Iterator[tuple[str, int, int]]:
-    header: list[str] = []
+    header: Sequence[str] = ()
     for line in body.splitlines():
         if not line.lstrip().startswith("|"):
-            header = []
+            header = ()
         elif not header:
             header = plain_cells(line)
         elif _RANGE_IN_ROW.search(line):

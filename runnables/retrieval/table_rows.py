@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 
 from ingestion.sources.api_pages.columns import is_name_column, is_row_number_column
@@ -26,9 +26,14 @@ _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
-def plain_cells(row: str) -> list[str]:
-    """Return the cells of a line of a Markdown table as plain text."""
-    return [plain_text(cell) for cell in row_cells(row)]
+@lru_cache(maxsize=2_000)
+def plain_cells(row: str) -> tuple[str, ...]:
+    """Return the cells of a line of a Markdown table as plain text.
+
+    Cached, because all rows of a table are read with its header, and several searches of a question read
+    the same rows.
+    """
+    return tuple(map(plain_text, row_cells(row)))
 
 
 def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
