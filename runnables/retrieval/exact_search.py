@@ -123,7 +123,7 @@ _DECLARATION = (
 )
 """Words of programming languages that declare a name, and the packages and classes before a name."""
 
-_HTTP_MESSAGE = re.compile(
+_SAMPLE_MESSAGE = re.compile(
     r"^[ \t]*(?:HTTP/\d(?:\.\d)?[ \t]+\d{3}\b.*|[A-Z]+[ \t]\S+[ \t]HTTP/\d(?:\.\d)?[ \t]*)"
     r"(?:\n[ \t]*[A-Za-z][\w-]*:.*)+",
     re.MULTILINE,
@@ -422,7 +422,7 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
     """Yield the strength with which each line that contains `identifier` defines it."""
     header = ""
     if "HTTP/" in body:
-        body = _HTTP_MESSAGE.sub("", body)
+        body = _SAMPLE_MESSAGE.sub("", body)
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
