@@ -97,11 +97,13 @@ class FactIndex:
         """Length and first two digits of each number in the first cell of a row: usually an error code."""
         self._addresses = AddressIndex()
         self._permissions = PermissionIndex()
-        for text in texts:
-            self.add(text)
+        self._pending = list(texts)
 
     def add(self, text: str) -> None:
-        """Index one more text."""
+        """Add one more text. It is indexed when a name is looked up, because many statements have none."""
+        self._pending.append(text)
+
+    def _index(self, text: str) -> None:
         text = text.replace("\\_", "_")
         self._addresses.add(text)
         self._permissions.add(text)
@@ -130,6 +132,8 @@ class FactIndex:
 
         For example, a number that is probably not an error code needs no source.
         """
+        while self._pending:
+            self._index(self._pending.pop(0))
         match mention.kind:
             case "target":
                 return self._addresses.contains(mention)

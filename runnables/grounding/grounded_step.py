@@ -19,7 +19,7 @@ from runnables.grounding.markdown_text import (
     resolve_citations,
     strip_citations,
 )
-from runnables.grounding.support import contains_numbers, inferred_support, is_supported
+from runnables.grounding.support import contains_numbers, inferred_support, shares_words
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
@@ -109,13 +109,16 @@ class Grounder:
         statement = strip_citations(cited.text)
         has_words = any(map(str.isalnum, statement))
         evidence = self.chunks_numbered(cited.numbers)
+        has_numbers = contains_numbers(statement, evidence, self._question)
         return GroundedStep(
             text=cited.text if has_words else "",
             numbers=cited.numbers,
             unverified=tuple(facts),
-            supported=has_words and is_supported(statement, evidence, self._question),
+            supported=has_words
+            and has_numbers
+            and shares_words(statement, evidence, self._question),
             refused=refused,
-            has_supported_quantities=contains_numbers(statement, evidence, self._question),
+            has_supported_quantities=has_numbers,
         )
 
     def mark_gap(self, step: GroundedStep, opening: str) -> GroundedStep:

@@ -117,9 +117,7 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     Words cannot be compared with chunks in another language. For such chunks, one shared identifier is
     enough, and a statement without identifiers passes.
     """
-    return contains_numbers(statement, cited, question) and _shares_words_or_identifier(
-        normalise(strip_citations(statement)), cited, question
-    )
+    return contains_numbers(statement, cited, question) and shares_words(statement, cited, question)
 
 
 def contains_numbers(statement: str, cited: Sequence[Chunk], question: str) -> bool:
@@ -190,7 +188,7 @@ def _identifiers(statement: str) -> set[str]:
     return {name.lower() for name in (*spans, *names) if name}
 
 
-def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question: str) -> bool:
+def shares_words(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` contains enough of the words of `statement`.
 
     Words are compared with the chunks in the language of the statement. If all chunks are in this language,
@@ -200,6 +198,7 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question
     The language is detected in the text of each chunk, because `Chunk.language` is that of the whole
     document, whose sections may be in several languages.
     """
+    statement = normalise(strip_citations(statement))
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
     text = _join_texts(same_language)

@@ -22,7 +22,7 @@ Some mentions outside these cases are weaker definitions (see `LISTED`). Exact s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
 from rapidfuzz import fuzz, process
@@ -418,8 +418,13 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
     return identifier == chunk.api_name.lower() or url.endswith(f"/{identifier}")
 
 
-def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
-    """Yield the strength with which each line that contains `identifier` defines it."""
+@lru_cache(maxsize=2_000)
+def _strengths_in_body(body: str, identifier: str) -> tuple[int, ...]:
+    """Return the strengths with which the lines that contain `identifier` define it.
+
+    Cached, because a question is searched in several forms that find the same chunks.
+    """
+    strengths = []
     header = ""
     if "HTTP/" in body:
         body = _SAMPLE_MESSAGE.sub("", body)
@@ -427,11 +432,12 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
         if identifier in line.lower():
-            yield (
+            strengths.append(
                 _row_strength(plain_cells(header), plain_cells(line), identifier)
                 if is_row
                 else _line_strength(line.lower(), identifier)
             )
+    return tuple(strengths)
 
 
 def _row_strength(header: Sequence[str], cells: Sequence[str], identifier: str) -> int:
