@@ -112,6 +112,23 @@ def test_amounts_are_no_ranges_of_codes() -> None:
     assert ranges_in(body, "50") == ranges_in(body, "3500") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "is_found"),
+    [
+        ("555-0100200", "40014", False),
+        ("0755-12345678", "40014", False),
+        ("2024-100234", "40014", False),
+        ("40000~40099", "40014", True),
+        ("100 to 199", "150", True),
+    ],
+)
+def test_bounds_of_a_range_have_the_same_number_of_digits(
+    name: str, number: str, is_found: bool
+) -> None:
+    body = f"| code | text |\n| --- | --- |\n| {name} | Kiln desk |"
+    assert ranges_in(body, number) == ([name] if is_found else [])
+
+
 def test_capitals_are_names_only_in_a_table_with_codes() -> None:
     cells = ["4003", "KICKED", "See POST", "POST"]
     assert named_codes(["Code", "Name", "Text", "Method"], cells) == {

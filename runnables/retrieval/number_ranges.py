@@ -31,7 +31,7 @@ def is_number(identifier: str) -> bool:
 
 def is_range(name: str) -> bool:
     """Return whether the name of a row is a range of numbers, such as `301000~301099`."""
-    return _RANGE.fullmatch(name) is not None
+    return _bounds(name) is not None
 
 
 def ranges_in(body: str, number: str) -> list[str]:
@@ -92,6 +92,18 @@ def _read_ranges(body: str) -> Iterator[tuple[str, int, int]]:
         elif _RANGE_IN_ROW.search(line):
             cells = plain_cells(line)
             names = row_name(header, cells).lower(), *named_codes(header, cells)
-            for match in filter(None, map(_RANGE.fullmatch, names)):
-                low, high = sorted(map(int, match.groups()))
-                yield match[0], low, high
+            for name in names:
+                if bounds := _bounds(name):
+                    yield name, *bounds
+
+
+def _bounds(name: str) -> tuple[int, int] | None:
+    """Return the bounds of the range `name`, lower first; None if it is no range.
+
+    The bounds have the same number of digits, unlike the parts of a telephone number: `555-0100200`.
+    """
+    match = _RANGE.fullmatch(name)
+    if not match or len(match[1].lstrip("-")) != len(match[2].lstrip("-")):
+        return None
+    low, high = sorted(map(int, match.groups()))
+    return low, high
