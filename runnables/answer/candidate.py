@@ -11,7 +11,6 @@ from functools import cached_property
 
 from rapidfuzz import fuzz
 
-from ingestion.text.language import zipf_frequency
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words, stem
 from runnables.answer.code_segments import words_in_segment
@@ -42,12 +41,6 @@ MIN_LINE_SIMILARITY = 80
 The lines may differ in a time or a name.
 """
 
-MIN_SHORT_FORM_CHARS = 5
-"""Minimum length of a short form of a name, such as "postgres" for "PostgreSQL", in characters."""
-
-RARE_ZIPF = 3.0
-"""Zipf frequency (one in a million words) below which a word or its stem is probably a proper name."""
-
 PARAMETER_WORDS = frozenset(
     ["paramet", "param", "argument", "field", "参数", "字段", "传", "传入", "填", "填写"]
 )
@@ -58,27 +51,6 @@ They do not help to choose the row of a parameter.
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
 """Matches in identifiers such as `sku_id`, `skuId` and `--sku`, but not in words such as "Refund"."""
-
-_PROPER_NAME = re.compile(r"[A-Z][A-Za-z]+")
-"""The name of a row such as `PostgreSQL`, but not an identifier such as `orderId`."""
-
-
-def _is_short_form(word: str, segment: Segment) -> bool:
-    """Return whether `word`, in lower case, begins like a row's name: "postgres" and "PostgreSQL".
-
-    Both must be rare, unlike "enter" and "Enterprise". The shorter one must be the start of the longer one,
-    and at least half of it. No other row of the table may have such a name.
-    """
-    if segment.is_parameter or not _PROPER_NAME.fullmatch(segment.name):
-        return False
-
-    def is_alike(name: str) -> bool:
-        shorter, longer = sorted([word, name.lower()], key=len)
-        is_long_enough = len(shorter) >= max(MIN_SHORT_FORM_CHARS, len(longer) / 2)
-        return is_long_enough and longer.startswith(shorter)
-
-    is_only = list(filter(is_alike, segment.table_names)) == [segment.name]
-    return is_only and max(map(zipf_frequency, (word, segment.name.lower()))) < RARE_ZIPF
 
 
 @dataclass(frozen=True)
@@ -195,8 +167,7 @@ class Candidate(RankedChunk):
             names, name = segment.names.keys() & values, segment.name.lower()
             stems = set(map(stem, split_words(name))) if name in segment.names else None
             is_word = stems is not None and stems <= words and not stems <= terms.flag_words
-            is_named = is_word or any(_is_short_form(word, segment) for word in words)
-            return names | {name} if is_named else names
+            return names | {name} if is_word else names
 
         return list(map(asked_names, self.segments))
 
