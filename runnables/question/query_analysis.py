@@ -15,7 +15,7 @@ from ingestion.text.typography import has_chinese
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.error_codes import error_codes, without_timestamps
 from runnables.question.extract_details import command_flags, extract_details
-from runnables.question.topic_scorer import DEVELOPER_WORDS
+from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
 from schemas.choices import LANGUAGES, Language
 
 MIN_LANGUAGE_SHARE = 0.1
@@ -134,15 +134,17 @@ must name nothing but the number: "how do I handle 5000 messages" does not match
 _UNROUND_STATUS = r"(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])"
 """An HTTP error status, except 400 and 500, which may be quantities."""
 
-_BETWEEN = r"(?:\s?/\s?|\s(?:or|and|vs\.?|versus)\s(?:an?\s)?|\s?(?:和|与|跟|还是|或)\s?)"
-_ASKING = (
-    r"(?:[^\w%]|\b(?:which|what|when|why|how|one|is|are|do|does|should|can|i|we|it|get|use|return"
-    r"|choose|the|an?|and|or|difference|between|differ)\b"
-    r"|什么|时候|何时|区别|有|的|是|应|该|用|返回|选|哪个|怎么|呢|吗)*+"
+_STATUS = r"[45]\d\d(?![A-Za-z0-9_%-]|\.\d)"
+_BETWEEN = (
+    r"(?:\s?[/、，和与跟及或]\s?|\s?还是\s?|,\s|(?:,\s|\s)(?:or|and|vs\.?|versus)\s)"
+    r"(?:when\s|什么时候是?)?(?:an?\s)?"
 )
-_TWO_STATUSES = rf"(?:{_UNROUND_STATUS}{_BETWEEN}[45]\d\d|[45]\d\d{_BETWEEN}{_UNROUND_STATUS})"
-_COMPARED_STATUSES = re.compile(rf"\A{_ASKING}{_TWO_STATUSES}{_ASKING}\Z", re.IGNORECASE)
-"""A question with nothing but two HTTP error statuses and words that ask, as in "401 or 403, when?"."""
+_STATUSES = re.compile(
+    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?)?(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS})++)"
+    r"(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
+    re.IGNORECASE,
+)
+"""Two HTTP error statuses or more, with a word that ends with `s` before them and a word after them."""
 
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
@@ -400,11 +402,23 @@ def hexadecimal(number: str) -> str:
 
 
 def _is_about_errors(question: str) -> bool:
-    patterns = (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER, _COMPARED_STATUSES)
-    if any(each.search(question) for each in patterns):
+    patterns = (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER)
+    if any(each.search(question) for each in patterns) or _compares_statuses(question):
         return True
     # "What is the full URL, the host failed 404" asks about something else.
     return bool(_LAST_STATUS.search(question)) and not _INTERROGATIVE.search(question)
+
+
+def _compares_statuses(question: str) -> bool:
+    """Return whether `question` has HTTP error statuses next to each other that count nothing.
+
+    They may count what follows, as in "401 or 403 items", or number what precedes: "rooms 401 and 404".
+    """
+    return any(
+        re.search(_UNROUND_STATUS, statuses)
+        and not any(map(is_content_word, (plural.lower(), noun.lower())))
+        for plural, statuses, noun in _STATUSES.findall(question)
+    )
 
 
 def _is_specific(name: str, about_errors: bool) -> bool:
