@@ -267,7 +267,10 @@ def test_body_of_a_request_with_a_message_is_not_a_response(body: str) -> None:
         ("POST /chat with the body `", True),
         ("request body:\n```json\n", True),
         ("/chat 请求体是 ", True),
-        ("怎么给 /chat 传", True),
+        ("POST /chat with ", True),
+        ("The kiln responds to POST /chat with ", False),
+        ("窑炉发送 ", False),
+        ("怎么给 /chat 传", False),
         ("POST /chat fails with ", False),
         ("POST /chat returns the response body ", False),
         ("/chat 回传 ", False),
@@ -286,6 +289,15 @@ def test_text_before_a_body_says_that_it_is_a_request(before: str, is_request: b
 def test_body_with_a_code_is_a_response_whatever_the_text_before_says(before: str) -> None:
     details = extract_details(before + '{"code": 40377, "msg": "lid open"}')
     assert (details.request_param, details.error) == ({}, "40377 lid open")
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [('{"code": 40001, "message": "bad lid"}', "40001 bad lid"), ('{"message": "bad"}', "bad")],
+)
+def test_message_before_a_response_is_a_request(answer: str, error: str) -> None:
+    details = extract_details(f'I sent {{"message": "hello"}} to POST /kilns and got {answer}')
+    assert (details.request_param, details.error) == ({"message": "hello"}, error)
 
 
 def test_equal_bodies_are_read_by_the_text_before_each() -> None:

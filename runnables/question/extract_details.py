@@ -63,7 +63,7 @@ _GENERAL_COMMAND = re.compile(
 """A command of a tool that every platform uses, such as `curl -X POST`, to the end of its last line."""
 
 _REQUEST_BEFORE = re.compile(
-    r"(?:/\S*\s+with(?:\s+(?:the\s+)?body)?|\brequest body|请求体|(?<!回)传|发送)"
+    r"(?:(?:\A|\bcall\s)[A-Z]{3,6}\s/\S*\swith(?:\s(?:the\s)?body)?|\brequest body|请求体)"
     r"\s?(?:is\s|[是为:：=])?\s?(?:```\w*\s)?[\s`'\"]?\Z",
     re.IGNORECASE,
 )
@@ -126,10 +126,10 @@ def extract_details(question: str) -> ExtractedDetails:
         details.request_param.update(query)
     paths = [*details.paths, *map(_without_line, paths)]
     details.paths = [path.rstrip("/") for path in paths if path.strip("/")]
-    rest = text
-    for raw, body in bodies:
-        before, _, rest = rest.partition(raw)
-        _assign_body(body, before, details)
+    details.response = _response_among(bodies, text)
+    for _, body in bodies:
+        if body is not details.response:
+            details.request_param.update(body)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = (
         _error_of(details.response)
@@ -216,18 +216,22 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
     return parts.path, dict(parse_qsl(parts.query))
 
 
-def _assign_body(body: JsonObject, before: str, details: ExtractedDetails) -> None:
-    """Store `body` as the response if it looks like one, otherwise as request parameters.
+def _response_among(bodies: Iterable[tuple[str, JsonObject]], text: str) -> JsonObject | None:
+    """Return the first of the `bodies` in `text` that looks like a response; None if there is none.
 
-    An object with a message as its only key is a request if `before`, the text before it, says so.
+    An object with a message as its only key may be a request. It is the response only if no other body is,
+    it is the last such object, and the text before it does not say that it is a request.
     """
-    fields = _by_plain_key(body)
-    is_message = any(fields.keys() == {key} for key in _MESSAGE_KEYS)
-    is_request = is_message and _REQUEST_BEFORE.search(before[-100:])
-    if details.response is None and not is_request and _is_response(fields):
-        details.response = body
-    else:
-        details.request_param.update(body)
+    last = None
+    for raw, body in bodies:
+        fields = _by_plain_key(body)
+        if any(fields.keys() == {key} for key in _MESSAGE_KEYS):
+            last = raw, body
+        elif _is_response(fields):
+            return body
+    if last is None or _REQUEST_BEFORE.search(text.rpartition(last[0])[0]):
+        return None
+    return last[1]
 
 
 def _is_response(fields: JsonObject) -> bool:
