@@ -271,12 +271,16 @@ def test_short_code_of_a_pasted_response_is_missing(
     ("question", "names"),
     [
         ("HTTP/1.1 200 OK\nCooldown: 7\nContent-Type: text/html\n\nand now?", ["cooldown"]),
-        ("POST /jars HTTP/1.1 Cooldown: 7 why?", ["cooldown"]),
+        ("> GET /jars HTTP/1.1\n> Lid: x\n>\n< HTTP/2 429\n< Cooldown: 7", ["lid", "cooldown"]),
+        ("GET /jars HTTP/1.1 returned 404. Expected: 200. Actual: 404. Why?", []),
+        ("GET /jars HTTP/1.1 failed\nExpected: 200\nActual: 404\nWhy?", []),
         ("GET /jars HTTP/1.1\nLid: x\n\nHTTP/2 429\nCooldown: 7", ["lid", "cooldown"]),
         ("HTTP/1.1 429 Too Many\r\nCooldown: 7\r\n\r\nQuestion: why?", ["cooldown"]),
         ("We support HTTP/2 only. Background: our proxy. Goal: one kiln.", []),
         ("what may the Cooldown header contain", ["cooldown"]),
-        ("when is the header `Cooldown` sent", ["cooldown"]),
+        ("can I send a Custom header, and which Required headers are there", []),
+        ("does the Excel header row or the Quartzo header block matter", []),
+        ("which header Is required, and which header You sent", []),
         ("is the header If-Jar-Open or the header Lid-State needed", []),
         ("Cooldown: 7 days, which header is this", []),
         ("Which headers do I need in the Request header?", []),
@@ -292,6 +296,11 @@ def test_header_of_a_sample_response_is_no_definition() -> None:
     described = page("described", "Cooldown: seconds to wait")
     strengths = [definition_strength(chunk, ["cooldown"]) for chunk, *_ in (sample, described)]
     assert strengths == [0, DEFINED]
+
+
+def test_code_after_the_first_line_of_a_sample_response_is_defined() -> None:
+    (chunk,) = page("errors", "HTTP/1.1 404 Not Found\nkiln_gone: The kiln was removed.")
+    assert definition_strength(chunk, ["kiln_gone"]) == DEFINED
 
 
 VARIABLE_PARTS = (

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from ingestion.store.collection import Collection
+from ingestion.text.language import zipf_frequency
 from ingestion.text.typography import has_chinese
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.error_codes import error_codes, without_timestamps
@@ -26,6 +27,9 @@ MAX_COUNTED_DOCUMENTS = 1_000
 
 MAX_QUESTION_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
+
+MAX_HEADER_ZIPF = 3.0
+"""Zipf frequency (one in a million words) below which a capitalised word before "header" is its name."""
 
 MIN_PART_BYTES = 4
 """Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
@@ -63,20 +67,20 @@ _NAME = re.compile(
 )
 """A name with `_`, `.`, `-` or an inner capital, such as `order_id`, `items[].id` and `skuId`."""
 
-_HTTP_MESSAGE = re.compile(
-    r"\b(?:HTTP/\d(?:\.\d)?\s\d{3}\b|[A-Z]{3,7}\s(?:https?:/)?/\S*\sHTTP/\d).*?(?:\n\s*\n|\Z)",
-    re.DOTALL,
+HTTP_MESSAGE = re.compile(
+    r"^[ \t<>]*(?:HTTP/\d(?:\.\d)?[ \t]+\d{3}\b.*|[A-Z]+[ \t]\S+[ \t]HTTP/\d(?:\.\d)?[ \t\r]*)"
+    r"(?:\n[ \t<>]*[A-Z][\w-]*:.*)+",
+    re.MULTILINE | re.ASCII,
 )
-"""A pasted HTTP message, from its status line or request line to a blank line."""
+"""The first line and the headers of an HTTP message, which may be the output of `curl -v`."""
 
-_HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*): (?=\S)", re.ASCII)
-"""A header in a pasted HTTP message, whose lines may be joined."""
+_HEADER_LINE = re.compile(r"\n[ \t<>]*([A-Z][\w-]*):", re.ASCII)
 
 _HEADER_IN_PROSE = re.compile(
     r"(?<=\w )[\"'`]?([A-Z][a-z]+)[\"'`]?\s(?:(?:request|response)\s)?headers?\b"
-    r"|\bheader\s[\"'`]?([A-Z][a-z]+)\b(?!-)"
+    r"(?!\s(?:row|block|column|line))"
 )
-"""A capitalised word next to "header", not at the start of a sentence or of a name with `-`."""
+"""A capitalised word before "header", not at the start of a sentence or in a name with `-`."""
 
 _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
 _TELEPHONE_NUMBER = re.compile(
@@ -361,13 +365,13 @@ def camel_case_names(question: str) -> list[str]:
 def header_names(question: str) -> list[str]:
     """Return the names of the HTTP headers in `question`, in lower case.
 
-    These are the headers between the first line and the body of a pasted message, and the capitalised words
-    next to "header". Words that developers use on every platform do not count. Headers of most messages,
-    such as `Content-Type`, do not count in a pasted message.
+    These are the headers of a pasted message, except those of most messages such as `Content-Type`, and the
+    rare capitalised words before "header". Words that developers use on every platform do not count.
     """
-    pasted = " ".join(_HTTP_MESSAGE.findall(question))
+    pasted = "".join(HTTP_MESSAGE.findall(question))
     names = [name for name in _HEADER_LINE.findall(pasted) if name.lower() not in _COMMON_HEADERS]
-    names += [first or second for first, second in _HEADER_IN_PROSE.findall(question)]
+    in_prose = _HEADER_IN_PROSE.findall(question)
+    names += [name for name in in_prose if zipf_frequency(name.lower()) < MAX_HEADER_ZIPF]
     return [name.lower() for name in names if name.lower() not in DEVELOPER_WORDS]
 
 

@@ -38,7 +38,7 @@ from ingestion.text.words import (
 )
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
-from runnables.question.query_analysis import hexadecimal, specific_identifiers
+from runnables.question.query_analysis import HTTP_MESSAGE, hexadecimal, specific_identifiers
 from runnables.retrieval.name_patterns import contains_name_pattern
 from runnables.retrieval.named_operations import chunks_by_path, is_at_path
 from runnables.retrieval.number_ranges import (
@@ -123,11 +123,7 @@ _DECLARATION = (
 )
 """Words of programming languages that declare a name, and the packages and classes before a name."""
 
-_SAMPLE_MESSAGE = re.compile(
-    r"^[ \t]*(?:HTTP/\d(?:\.\d)?[ \t]+\d{3}\b.*|[A-Z]+[ \t]\S+[ \t]HTTP/\d(?:\.\d)?[ \t]*)"
-    r"(?:\n[ \t]*[A-Za-z][\w-]*:.*)+",
-    re.MULTILINE,
-)
+_SAMPLE_MESSAGE = HTTP_MESSAGE
 """The first line and the headers of a sample request or response, which define no identifiers."""
 
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
