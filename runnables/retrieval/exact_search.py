@@ -39,7 +39,6 @@ from ingestion.text.words import (
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import HTTP_MESSAGE, hexadecimal, specific_identifiers
-from runnables.retrieval.name_patterns import contains_name_pattern
 from runnables.retrieval.named_operations import chunks_by_path, is_at_path
 from runnables.retrieval.number_ranges import (
     ERROR_TABLE_QUERY,
@@ -51,6 +50,7 @@ from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     chunks_with_pattern,
     contains_below_base,
+    contains_name_pattern,
     matching_patterns,
     search_chunks,
     unescaped_body,

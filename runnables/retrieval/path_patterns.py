@@ -3,7 +3,8 @@
 A pattern is a path with placeholders, such as `/devices/${id}/state`. A segment `{id}`, `${id}`, `:id`,
 `<id>` or `+` stands for one segment of a path. A last segment `#` stands for any number of segments, as in
 the topic filters of MQTT, and so does a last segment `...` of a pattern that has another placeholder.
-Segments in brackets are optional: `/users/:id[/:part]/files`.
+Segments in brackets are optional: `/users/:id[/:part]/files`. A name may also match a pattern, such as
+`QUEUE_<NAME>_URL`.
 """
 
 import re
@@ -21,9 +22,6 @@ SEARCH_DEPTH = 50
 _BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
 """A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
 
-_VERSIONS = [f"v{number}" for number in range(1, 10)]
-"""Words that show that the documents state versions."""
-
 _PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|:\w+|<[^>]*>|\+")
 _REST = "#"
 """The last segment of a topic filter, which stands for all further segments."""
@@ -38,6 +36,12 @@ _PATTERN = re.compile(
     rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+)|\[(?:/{_SEGMENT})++\])*+(?:/#(?![\w-]))?(?![\w+-])",
     re.ASCII,
 )
+_NAME_PLACEHOLDER = r"(?:<[a-z][\w -]{0,40}>|\$?\{[a-z][\w -]{0,40}\})"
+_NAME_PATTERN = re.compile(
+    rf"(?<![\w/<{{$.-])\w{{1,40}}_{_NAME_PLACEHOLDER}_\w{{1,40}}(?![\w/]|\.\w)", re.ASCII
+)
+"""A name with text before and after a placeholder, in lower case. Other patterns match too many names."""
+
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
 """Optional segments of a pattern."""
 
@@ -53,22 +57,31 @@ def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> 
     return [chunk for chunk in chunks if matching_patterns(unescaped_body(chunk), path)]
 
 
+def contains_name_pattern(collection: Collection, name: str, filters: Filters) -> bool:
+    """Return whether a chunk has a pattern, such as `QUEUE_<NAME>_URL`, that matches the lower-case `name`.
+
+    This function blocks: call it in a worker thread.
+    """
+    if name.count("_") < 2 or not re.fullmatch(r"\w+", name):
+        return False
+    chunks = search_chunks(collection, " ".join(split_words(name)), filters)
+    patterns = (p for c in chunks for p in _NAME_PATTERN.findall(unescaped_body(c).lower()))
+    return any(re.fullmatch(re.sub(_NAME_PLACEHOLDER, r"\\w+", p), name) for p in patterns)
+
+
 def contains_below_base(collection: Collection, path: str, filters: Filters) -> bool:
     """Return whether a chunk contains the rest of `path` after its base path: `/ping` for `/v1/ping`.
 
-    False if `path` has no base path, or if the documents state versions, but not those of the base path:
-    `/v2/ping` does not exist if there is only `v1`. This function blocks: call it in a worker thread.
+    False if `path` has no base path. This function blocks: call it in a worker thread.
     """
     segments = _segments(path)
     base = list(takewhile(_BASE_SEGMENT.fullmatch, segments))
     if not path.startswith("/") or not base or base == segments:
         return False
-    words = split_words(" ".join({*base} - {"api", "rest"}))
-    stated = collection.word_counts([*words, *_VERSIONS])
-    if stated and not stated.keys() >= {*words}:
-        return False
     rest = "/" + "/".join(segments[len(base) :])
-    pattern = re.compile(rf"(?<![\w./}}>-]){re.escape(rest)}(?![\w-]|/[\w{{<:])", re.IGNORECASE)
+    pattern = re.compile(
+        rf"(?<![\w./}}>-]){re.escape(rest)}(?![\w-]|/[\w{{<:])", re.IGNORECASE | re.ASCII
+    )
     chunks = search_chunks(collection, rest, filters)
     return any(pattern.search(f"{chunk.section}\n{unescaped_body(chunk)}") for chunk in chunks)
 
