@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runnables.question.error_codes import error_codes, named_error_code
+from runnables.question.error_codes import error_codes, named_error_code, without_timestamps
 from runnables.question.extract_details import command_flags, extract_details, single_letter_terms
 
 
@@ -97,6 +97,7 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("40013/40014 and 40013:40014", ["40013", "40014", "40013", "40014"]),
         ("INVALID_SIGN, BIL-0017 and CPN1001", ["INVALID_SIGN", "BIL-0017", "CPN1001"]),
         ("isv.missing_sign", ["isv.missing_sign"]),
+        ("2024年5月和2024 年 5 月 3 日 10:00:00 报错 40014，2023年没有", ["40014"]),
         ("USG.206110004 and Node.js 3.5", ["USG.206110004"]),
         ("e.g. docs.my-site.com or chat.update", []),
         ("错误码43001，以及 43002", ["43001", "43002"]),
@@ -149,6 +150,13 @@ def test_error_codes_are_recognised_by_shape(text: str, codes: list[str]) -> Non
 )
 def test_named_error_code_is_next_to_a_word_for_an_error(question: str, code: str | None) -> None:
     assert named_error_code(question) == code
+
+
+def test_number_that_is_no_year_begins_no_date() -> None:
+    assert (
+        without_timestamps("code 5003-1-2 on 2024-1-2, code 5003年")
+        == "code 5003-1-2 on  , code 5003年"
+    )
 
 
 def test_terms_of_a_letter_a_sign_and_a_number_are_recognised() -> None:

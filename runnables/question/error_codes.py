@@ -14,12 +14,14 @@ ERROR_CODE = re.compile(
 """A code (see `error_codes`). A dash and its message may follow: `50036-电子凭证已过期`."""
 
 _TIMESTAMP = re.compile(
-    r"(?<![\w/.-])(?:(?:\d{4}[/-]\d{1,2}[/-]\d{1,2}|\d{1,2}/(?:\d{1,2}|[A-Z][a-z]{2})/\d{4})"
+    r"(?<![\w/.-])(?:(?:(?:19|20)\d\d[/-]\d{1,2}[/-]\d{1,2}"
+    r"|(?:19|20)\d\d\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?"
+    r"|\d{1,2}/(?:\d{1,2}|[A-Z][a-z]{2})/\d{4})"
     r"(?:[T:\s]\s?\d{1,2}:\d\d(?::\d\d)?)?|\d{1,2}:\d\d:\d\d)"
     r"(?:[.,]\d{1,9})?(?:Z|\s?[+-]\d\d:?\d\d)?(?![\w/])",
     re.ASCII,
 )
-"""Matches a date, a time with seconds, or both, as in a log: `2024/05/01 10:00:00,123 +0800`."""
+"""Matches a date such as 2024年5月, a time with seconds, or both: `2024/05/01 10:00:00,123 +0800`."""
 
 _ERROR_BEFORE = re.compile(
     r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
