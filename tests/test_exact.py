@@ -162,6 +162,8 @@ def test_extract_identifiers(question: str, expected: list[str]) -> None:
         ("isv.no-such-code 和 isv.invalid-signature", ("isv.no-such-code",)),
         ("一次最多 987654 条吗", ()),
         ("a well-known check-in", ()),
+        ("上传 no-such-file.csv 和 no_such.png 被拒了，哪些后缀可以？", ()),
+        ("no-such-config.yaml 放在哪里", ("no-such-config.yaml",)),
         ('怎么办 {"code":40014,"msg":"x","data":{"no_such_field":"no_such_value"}}', ()),
         ('怎么办 {"code":987654,"msg":"x"}', ("987654",)),
         ('怎么办 {"code":40014,"msg":"No such order: ord_1"}', ()),

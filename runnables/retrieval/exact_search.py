@@ -83,9 +83,11 @@ STATUS_DIGITS = 3
 """Number of digits of an HTTP status."""
 
 _LOCAL_FILE = re.compile(
-    r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift)$|(?:^|/)(?:node_modules|site-packages)/"
+    r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift"
+    r"|csv|tsv|xlsx?|docx?|pptx?|pdf|txt|png|jpe?g|gif|webp|mp[34]|mov|wav|zip|gz|tar|rar|7z)$"
+    r"|(?:^|/)(?:node_modules|site-packages)/"
 )
-"""The name of a file with source code, such as `app.py` in an error message."""
+"""The name of a file of the asker, such as `app.py` in an error message, or the upload `report.csv`."""
 _VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
 """A name with letters and digits, such as `ord_1`."""
 
@@ -158,8 +160,9 @@ def missing_identifiers(
     words occurs in some document.
 
     In pasted JSON, only the error code and the error message are considered, because all other values are
-    the caller's data. For the same reason, source files such as `app.py`, ids in the error message such as
-    `ord_1`, and the names of the caller's own program (see `_names_of_program`) are ignored.
+    the caller's data. For the same reason, files such as `app.py` and `report.csv`, ids in the error
+    message such as `ord_1`, and the names of the caller's own program (see `_names_of_program`) are
+    ignored.
 
     This function blocks: call it in a worker thread.
     """
