@@ -144,7 +144,7 @@ _BETWEEN = (
     r"(?:when\s|什么时候是?)?(?:an?\s)?"
 )
 _STATUSES = re.compile(
-    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?)?(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS})++)"
+    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?)?(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS}){{1,9}}+)"
     r"(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
     re.IGNORECASE,
 )
