@@ -52,6 +52,8 @@ def test_language_is_detected(text: str, expected: Language) -> None:
         ("What does 订单 mean in the field order_no of this API?", "en"),
         ("What does errCode 7 余额不足 mean?", "en"),
         ("how to 查询余额", "zh"),
+        ("what is 测试账号的地址", "zh"),
+        ("what is the 测试账号", "en"),
     ],
 )
 def test_language_of_a_question_is_that_of_its_words_outside_of_code(

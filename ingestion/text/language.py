@@ -53,10 +53,10 @@ A line of a log, stack trace, HTTP response or code does not match if it contain
 _ENGLISH_INTERROGATIVE = re.compile(r"\b(?:how|why|what|which)\b|\?\s*\Z", re.IGNORECASE)
 _ENGLISH_START = re.compile(
     r"\W*(?:how|why|what|which|when|where|who)\s"
-    r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have)\s",
-    re.IGNORECASE,
+    r"(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have)\s.*[A-Za-z]",
+    re.IGNORECASE | re.DOTALL,
 )
-"""The first words of an English question, such as "what does".
+"""The first words of an English question, such as "what does", and a further English word.
 
 "How to" does not match, because Chinese words may follow it.
 """
@@ -103,7 +103,7 @@ def detect_question_language(question: str) -> Language | None:
 
     Code spans, HTTP methods, names and options of shell commands, identifiers and abbreviations such as
     `http` count as code. A question with a Chinese interrogative is Chinese, and any other question that
-    begins with words such as "what does" is English, whatever it quotes.
+    begins with words such as "what does", with a further English word, is English, whatever it quotes.
     """
     prose = _LATIN_TOKEN.sub(_without_identifier, _CODE.sub(" ", question))
     if _CHINESE_INTERROGATIVE.search(prose):
