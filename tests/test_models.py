@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,9 @@ from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
-from tests.model_script import Recorded, Reply
+from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
-from tests.openai_objects import completion, encoded
+from tests.openai_objects import completion, encoded, events
 
 pytestmark = pytest.mark.usefixtures("no_backoff")
 
@@ -275,6 +275,35 @@ def test_reply_that_is_streamed_may_take_longer_than_silence(
 
     reply = asyncio.run(models.answer_models[0].ask([HumanMessage("?")], config, on_text=on_text))
     assert reply.text == text
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_early"),
+    [
+        (Reply("Ship it with the order."), False),
+        (Reply(tool_calls=(ToolCall("now", ""),)), False),
+        (Reply("<think>It ships {}"), True),
+        (Reply("Let me look.", tool_calls=(ToolCall("search", '{"query": "sh'),)), True),
+        (Reply(""), True),
+    ],
+    ids=["prose", "call without arguments", "thinking", "part of a call", "empty"],
+)
+def test_stream_without_a_finish_reason_is_early_if_empty_or_cut(
+    reply: Reply, is_early: bool, model_server: ModelServer
+) -> None:
+    def said(request: Recorded) -> Reply:
+        sent = [e for e in events(reply, request) if b'"finish_reason": "' not in e]
+        return Reply(body=b"".join(sent))
+
+    async def ignore(_text: str) -> None:
+        pass
+
+    model_server.default = said
+    models = open_chat_models(read_settings(**chat(model_server)))
+    assert models is not None
+    call = models.answer_models[0].ask([HumanMessage("hi")], {}, on_text=ignore)
+    with pytest.raises(ModelUnavailable) if is_early else nullcontext():
+        asyncio.run(call)
 
 
 def test_model_that_was_not_called_has_not_failed(model_server: ModelServer) -> None:

@@ -39,7 +39,7 @@ from runnables.models.context_window import (
     lift_output_limit,
     lower_output_limit,
 )
-from runnables.models.json_text import is_unfinished
+from runnables.models.json_text import is_unfinished, strip_thinking
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -410,14 +410,14 @@ def set_stream_usage(client: BaseChatModel, enabled: bool) -> None:
 def _ended_early(reply: AIMessage) -> bool:
     """Return whether `reply`, which has no finish reason, is empty or incomplete.
 
-    A whole reply must have text or tool calls. A streamed one must not end before or within its JSON
-    object, which is in the text or, if there is none, in the arguments of a tool call.
+    It must have text or tool calls. If it was streamed, it must not end while the model thinks, or within
+    a JSON object in the text or in the arguments of a tool call.
     """
     if not isinstance(reply, AIMessageChunk):  # it was not streamed
         return not (reply.text or reply.tool_calls)
-    calls = reply.tool_call_chunks
-    text = reply.text or (calls[-1]["args"] or "" if calls else "")
-    return is_unfinished(text)
+    text, calls = strip_thinking(reply.text), reply.tool_call_chunks
+    objects = [text, *(call["args"] or "" for call in calls)]
+    return not (text or calls) or any("{" in each and is_unfinished(each) for each in objects)
 
 
 def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
