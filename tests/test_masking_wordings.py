@@ -59,6 +59,8 @@ MASKED: list[tuple[str, list[str]]] = [
     ("card_no: 6222 0212 3456 7890 1761200000000", ["6222 0212 3456 7890"]),
     ("Authorization: Custom aB3dE5fG7hJ9kL2m then it fails", ["aB3dE5fG7hJ9kL2m"]),
     ('Authorization: "Custom aB3dE5fG7hJ9kL2m" then it fails', ["aB3dE5fG7hJ9kL2m"]),
+    ("Authorization: Custom scheme abcDEF765432xyz123", ["abcDEF765432xyz123"]),
+    ("身份证 110105194912 31002X 不通过", ["110105194912", "31002X"]),
     # random values in code and in lines about keys
     (f'jwt.encode(payload, "{HEX}", algorithm="HS256")', [HEX]),
     (f'hmac.new(b"{HEX}", body, sha256)', [HEX]),

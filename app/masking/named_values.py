@@ -89,11 +89,18 @@ _OPENING = re.compile(
 """The opening quotation mark of a literal. A bracket, a call such as bytes( or a prefix may precede it."""
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
 """An unquoted value. It ends before a space, a quotation mark, a closing bracket, a comma and the like."""
-_GROUPED = re.compile(r"(?:\d{3,6}(?:[ -]\d{3,8}){1,5}|\d{6}[ -]\d{9,13})[Xx]?(?![A-Za-z0-9])")
+_GROUPED = re.compile(
+    r"(?:\d{3,6}(?:[ -]\d{3,8}){1,5}|\d{6}[ -]\d{9,13}|\d{12}[ -]\d{5}[\dXx])[Xx]?(?![A-Za-z0-9])"
+)
 """A number with spaces or dashes, such as 110105 19491231 002X or 622202 1234567890128."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
-_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +)?+")
-"""The optional scheme before credentials, such as Bearer."""
+_SCHEME = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +(?:[a-z]{2,10} +(?=[A-Za-z0-9]{12})(?=[A-Za-z]{0,40}\d))?)?+"
+)
+"""The optional scheme before credentials, such as Bearer.
+
+A second word, as in "Custom scheme …", is in lower case, and letters with a digit follow it.
+"""
 _CREDENTIALS = re.compile(
     r"(?:\w{1,40}=(?:\\{0,4}\"[^\"\\\n]*\\{0,4}\"|[^\s,;\"'`\\‹›]+)(?:[,;][ ]?)?)+"
     r"|[^\s\"'`<>,;\\‹›，。；）)}\]]+",
