@@ -118,14 +118,21 @@ def test_heading_in_a_language_without_rules_keeps_its_words(
         ("See the changelog", "the changelog"),
         ("Aboutness", "aboutness"),
         ("About: API", "API"),
+        ("About/FAQ", "FAQ"),
+        ("About user data", "user data"),
     ],
 )
 def test_question_about_a_page_does_not_repeat_about(title: str, subject: str) -> None:
     assert about(title, "en") == f"What should I know about {subject}?"
 
 
-def test_title_that_is_only_about_gives_no_question() -> None:
-    assert about("About", "en") is None
+def test_question_about_a_chinese_page_does_not_repeat_about() -> None:
+    assert about("关于接口", "zh") == "接口需要注意什么？"
+
+
+@pytest.mark.parametrize("title", ["About", "About us", "关于", "关于我们"])
+def test_title_without_a_subject_gives_no_question(title: str) -> None:
+    assert about(title, "zh" if title.startswith("关") else "en") is None
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,11 @@ _LOWER_CASE = re.compile(rf"\b(?!(?:{_NOT_VERBS}|an?|into|out|up|via|your)\b)[a-
 """Matches a lower-case word that would be capitalised in a heading in title case."""
 
 
-_ABOUT = re.compile(r"\A(?:about(?:[\s:：]+|\Z)|see\s+(?=(?:an?|the|your)\b))", re.I)
-"""Matches the first word of a title such as "About the API" or "See the changelog"."""
+_ABOUT = re.compile(
+    r"\A(?:about(?:[\s:：/]+|\Z)(?:us\Z)?|关于[\s:：/]*(?:我们\Z)?|see\s+(?=(?:an?|the|your)\b))",
+    re.I,
+)
+"""Matches the first word of a title such as "About the API" or "See the changelog", and "About us"."""
 
 
 def as_question(heading: str, language: Language) -> str | None:
@@ -295,7 +298,7 @@ def is_subject(heading: str) -> bool:
 
 
 def about(title: str, language: Language) -> str | None:
-    """Return a question about the page or section called `title`; None if the title is only "About"."""
+    """Return a question about the page or section called `title`; None for "About" and "About us"."""
     if question := as_question(title, language):
         return question
     name = _ABOUT.sub("", _as_words(title, language))
