@@ -155,9 +155,8 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
 
 def _print_notes(source: SourceReport, console: Console) -> None:
     if source.operations:
-        console.print(
-            f"{source.name}: {source.operations} API operations on the pages read in this run"
-        )
+        noun = "API operation" if source.operations == 1 else "API operations"
+        console.print(f"{source.name}: {source.operations} {noun} on the pages read in this run")
     for line in source.warnings:
         console.print(Text(f"{source.name}: {line}", style="yellow"), soft_wrap=True)
     if source.empty:

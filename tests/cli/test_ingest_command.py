@@ -257,7 +257,7 @@ class TestIngest:
         for name in ("a", "b"):
             self._write_operation(platform, name)
             result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
-            line = "guides: 1 API operations on the pages read in this run"
+            line = "guides: 1 API operation on the pages read in this run"
             assert line in result.stdout.splitlines()
 
     def _write_operation(self, platform: Path, name: str) -> None:
