@@ -99,6 +99,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         template = tree / "prompts" / f"headline.{language}.md.j2"
         template.write_text(block("jinja", "headline"), encoding="utf-8")
     insert(tree / "prompts" / "chat_prompts.py", '    "condense",\n', '    "headline",\n')
+    (tree / "show.py").write_text(block("python", "print(*read_source("), encoding="utf-8")
     (tree / "render.py").write_text(block("python", "load_prompt("), encoding="utf-8")
     return tree
 
@@ -120,7 +121,7 @@ def run(tree: Path, *arguments: str) -> str:
 def test_every_code_block_is_tested() -> None:
     assert [kind for kind, _ in BLOCKS] == [
         *["python", "python", "python"],
-        *["toml", "python", "python"],
+        *["toml", "python", "python", "python"],
         *["sh", "sh"],
         *["jinja", "python"],
     ]
@@ -175,10 +176,13 @@ def test_examples_work_in_a_program(tree: Path, tmp_path: Path) -> None:
     source = {"name": "faq", "kind": "faq", "path": str(tmp_path), "page_url": "https://x.y/{path}"}
 
     used = json.loads(run(tree, "-c", USE_EXAMPLES, json.dumps(source)))
+    shutil.copytree(tmp_path, tree / "answers")
+    shown = run(tree, "show.py")
 
     assert used["tools"] == [*TOOLS, "error_code"]
     assert (used["files"], used["has_digest"]) == (2, True)
     assert used["page"] == ["https://x.y/keys", "How many keys?", "Twenty a team."]
+    assert "Twenty a team." in shown
     assert used["refused"] == "wrong.csv: has no column 'answer'"
     system, human = used["prompt"]
     assert system.startswith("# Context")
@@ -239,7 +243,7 @@ def test_new_kind_with_markdown_is_read_like_markdown(
     def read_content(_source: PageFolderConfig, _limits: SourceLimits, path: Path) -> PageContent:
         title, _, text = path.read_text().partition("\n")
         values = {"title": title, "description": "For shops."}
-        return PageContent(values, markdown_content(text).parts, "markdown")
+        return markdown_content(f"<!-- -->\n{text}")._replace(values=values)
 
     module = ModuleType("wiki")
     reader = PageFolderReader[PageFolderConfig](lambda _: {".wiki"}, read_content)
