@@ -28,6 +28,12 @@ SHIP = turn("发货接口是哪个", "用“订单发货”接口提交包裹和
 
 PRICE = turn("How do I change a price?", "Call Update SKU Price. [1]", "Update SKU Price")
 
+SHIPMENT = turn("How do I create a shipment?", "", "Create shipment")
+
+SIGN = turn("签名怎么算", "取出查询串中的全部参数，按 ASCII 码升序排列。 [1]")
+
+HOOKS = turn("How do I verify webhook signatures?", "Use the bytes as received. [1]")
+
 
 def found_by(
     client: TestClient[Litestar], answer_service: AnswerService, question: str

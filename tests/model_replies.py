@@ -6,11 +6,17 @@ from typing import Any, Literal
 
 from litestar import Litestar
 from litestar.testing import TestClient
+from pydantic import SecretStr
 
 from schemas.answer import AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.model_script import Recorded, Reply
+from tests.model_server import ModelServer
 from tests.openai_objects import events
+
+KEY = "sk-never-to-be-seen"
+CHAT = "openai:chat"
+DOWN = Reply("overloaded", status=503, headers={"retry-after": "0"})
 
 STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
 
@@ -56,3 +62,17 @@ def ask(client: TestClient[Litestar], question: str, **body: object) -> dict[str
     assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
     return answer
+
+
+def chat(server: ModelServer, role: str = "chat", model: str = CHAT) -> dict[str, object]:
+    """Return the settings of the model for one role."""
+    return {
+        f"{role}_model": model,
+        f"{role}_base_url": server.base_url,
+        f"{role}_api_key": SecretStr(KEY),
+    }
+
+
+def answer_all(server: ModelServer, step: str = "发货用“订单发货”接口。[1]") -> None:
+    """Let the server answer every request."""
+    server.default = lambda request: structured() if is_classification(request) else draft(step)
