@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.api_pages.page import read_operations as operations_of
+from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_blocks
+from schemas.document import SourceDocument
+from schemas.platform import MarkdownSourceConfig, SourceLimits
 from tests.api_page_lines import read_lines, read_operations
 
 
@@ -288,18 +291,98 @@ def test_long_description_does_not_end_in_open_markup(markup: str, tmp_path: Pat
         assert text in [block.text for block in operation.further_prose]
 
 
-def test_example_in_a_guide_to_the_whole_api_is_no_operation(tmp_path: Path) -> None:
-    call = "```\nGET /v1/boats?port=Kiel\n```\n\n"
-    errors = "## Error codes\n\n| Code | Meaning |\n| --- | --- |\n| 404 | No such item |\n"
-    topics = "# The API\n\n## Signing in\n\nUse a key.\n\n## Related items\n\nName them.\n\n"
-    guide = f"{topics}## Long queries\n\nBefore:\n\n{call}{errors}"
-    assert read_lines(guide, tmp_path / "page.md") == []
-    reference = f"# List boats\n\n## Access\n\nUse a key.\n\n## Request\n\n{call}{errors}"
-    assert read_lines(reference, tmp_path / "page.md") == [
-        "GET /v1/boats List boats",
-        "port",
-        "404",
-    ]
+CONFIGURATION = """# Settings
+
+## Starting up
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `port` | int | The port |
+
+## Storage
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `folder` | string | The folder |
+
+## Converters
+
+### Images
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `dpi` | int | The resolution |
+
+### Sheets
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `rows` | int | The limit |
+
+### Letters
+
+`POST /convert_letter`
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `paper` | string | The size |
+
+### Drawings
+
+| Option | Type | Description |
+| --- | --- | --- |
+| `scale` | int | The scale |
+
+## Errors
+
+| Code | Meaning |
+| --- | --- |
+| 40901 | The folder is locked |
+"""
+
+
+@pytest.mark.parametrize("has_list", [False, True])
+def test_call_below_a_later_topic_has_only_its_section(has_list: bool, tmp_path: Path) -> None:
+    calls = "## Reading settings\n\n| Call |\n| --- |\n| `GET /settings` |\n| `PUT /settings` |\n\n"
+    page = (
+        CONFIGURATION.replace("## Starting up", f"{calls}## Starting up")
+        if has_list
+        else CONFIGURATION
+    )
+    operation = read_operations(page, tmp_path / "page.md")[-1]
+    assert (operation.url, operation.name) == ("/convert_letter", "Letters")
+    assert [parameter.name for parameter in operation.request_parameters] == ["paper"]
+    assert [error.code for error in operation.error_codes] == ["40901"]
+
+
+def test_page_with_one_operation_keeps_the_prose_outside_it(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(CONFIGURATION, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    operation, prose = read_source(source, SourceLimits())
+    assert isinstance(operation, SourceDocument)
+    assert isinstance(prose, SourceDocument)
+    assert (operation.id, prose.id) == ("page#letters", "page")
+    assert "The resolution" in "".join(section.body for section in prose.sections)
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        '```json\n{"a": 1}\n```',
+        "Parameters:\n\n- `city` (string, required): The city.",
+        "## Parameters\n\n| Name | Type |\n| --- | --- |\n| city | string |",
+    ],
+)
+def test_section_about_a_topic_extends_to_the_next_topic(described: str, tmp_path: Path) -> None:
+    topics = "# Rates\n\n## Plans\n\nTwo.\n\n## Coverage\n\nEurope.\n\n## Convert currencies\n\n"
+    errors = "## Errors\n\n| Code | Meaning |\n| --- | --- |\n| 40901 | No such city |\n"
+    page = (
+        f"{topics}```\nGET https://api.x.example/convert?city=Kiel\n```\n\n{described}\n\n{errors}"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert operation.name == "Convert currencies"
+    assert [parameter.name for parameter in operation.request_parameters] == ["city"]
+    assert [error.code for error in operation.error_codes] == ["40901"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, FileSuffix, PageFolderConfig, SourceLimits
 
-READER_VERSION = 61
+READER_VERSION = 62
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. All files are then read

@@ -233,7 +233,7 @@ def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator
     seen: set[str] = set()
     for operation in operations:
         document_id = page.document_id
-        if len(operations) > 1:
+        if len(operations) > 1 or page.api.prose:
             document_id = f"{page.document_id}#{_slug(operation.name)}"
             if document_id in seen:
                 document_id = f"{document_id}-{operation.method.lower()}-{len(seen)}"
@@ -295,8 +295,8 @@ def _is_short_name(name: str) -> bool:
 
 
 def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the URL of the page or, if the page has several operations, of the operation's heading."""
-    if len(page.api.operations) == 1:
+    """Return the URL of the page or, if the operation is only a part of it, of the operation's heading."""
+    if len(page.api.operations) == 1 and not page.api.prose:
         return page.url
     blocks = (block for _, blocks in page.parts for block in blocks)
     titled = (block.anchor for block in blocks if block.title == operation.name)

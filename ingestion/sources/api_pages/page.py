@@ -32,7 +32,6 @@ from ingestion.sources.api_pages.sections import (
     after_title,
     are_of_one_topic,
     headings_above,
-    is_below_later_topic,
     page_operation_name,
     section_operation_name,
     split_by_call,
@@ -178,7 +177,7 @@ def _read_section(
     tables = reader.read(section, start)
     if located.listed and located.listed[0].name:
         operation.name = located.listed[0].name
-    elif len(located_calls) == 1 and not located.listed:
+    elif (start, end) == (0, len(blocks)) and not located.listed:
         operation.name = page_operation_name(located, section, title, reader.read_positions)
     else:
         is_first = located is located_calls[0]
@@ -246,26 +245,11 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
         has_labelled = operation.has_labelled_parameters and bool(operation.request_parameters)
         return has_labelled and _describes_example(blocks, section)
     own = blocks[section.start : section.end]
-    if has_parameters or _has_example(own, located.block - section.start):
+    if has_parameters or operation.public_parameters or operation.error_codes:
         return True
-    if operation.public_parameters or operation.error_codes:
-        return not _is_example_in_guide(blocks, section)
+    if _has_example(own, located.block - section.start):
+        return True
     return _has_json(own) and _has_permission(blocks, located.block)
-
-
-def _is_example_in_guide(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
-    """Return whether the only call of a page is an example in a text about several topics.
-
-    The call is below the heading of a topic other than the first ones, and the page shows its URL with a
-    query that has values: `GET /v1/boats?port=Kiel`. (`operation.url` has no query, except one that
-    identifies the operation, such as `?Action=CreateOrder`.) Error codes and public parameters are then
-    no evidence, because they are those of the whole API.
-    """
-    is_only_call = section.end - section.start == len(blocks)
-    block, operation = section.located.block, section.operation
-    if not is_only_call or "?" in operation.url or not is_below_later_topic(blocks, block):
-        return False
-    return any(_QUERY_VALUE.fullmatch(value) for _, value in _query_of(operation, blocks, block))
 
 
 def _describes_example(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
@@ -340,20 +324,6 @@ def _call_positions(blocks: Sequence[MarkdownBlock], section: _Section) -> list[
     return [section.located.block, *(i for i in tables if METHOD_ALONE.search(blocks[i].text))]
 
 
-def _query_of(
-    operation: PageOperation, blocks: Sequence[MarkdownBlock], position: int
-) -> list[tuple[str, str]]:
-    """Return the names and values in the query of the operation's URL.
-
-    `position` is the index of the block with the URL. The operation itself has the URL without the query.
-    """
-    text = blocks[position].text if position < len(blocks) else ""
-    url = re.escape(operation.url.partition("?")[0])
-    query = re.search(rf"(?<!\w){url}\?([^\s`'\"<>|)）]+)", text)
-    pairs = query[1].replace("&amp;", "&").split("&") if query else []
-    return [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
-
-
 def _add_query_parameters(
     operation: PageOperation, blocks: Sequence[MarkdownBlock], position: int
 ) -> None:
@@ -362,6 +332,11 @@ def _add_query_parameters(
     `position` is the index of the block with the URL. For example, `GET /v1/suggest?prefix=ket` has the
     query parameter `prefix` with the example "ket".
     """
+    text = blocks[position].text if position < len(blocks) else ""
+    url = re.escape(operation.url.partition("?")[0])
+    query = re.search(rf"(?<!\w){url}\?([^\s`'\"<>|)）]+)", text)
+    if query is None:
+        return
     known = [
         *operation.request_headers,
         *operation.public_parameters,
@@ -370,9 +345,10 @@ def _add_query_parameters(
     described = {normal_name(parameter.name) for parameter in known}
     # `call_of` removes the query, except a parameter that names the operation: `Action=CreateOrder`.
     action = operation.url.partition("?")[2]
-    for name, value in _query_of(operation, blocks, position):
+    for pair in query[1].replace("&amp;", "&").split("&"):
+        name, _, value = pair.partition("=")
         is_new = _QUERY_NAME.fullmatch(name) and normal_name(name) not in described
-        if is_new and f"{name}={value}" != action:
+        if is_new and pair != action:
             example = value if _QUERY_VALUE.fullmatch(value) else ""
             described.add(normal_name(name))
             operation.request_parameters.append(

@@ -35,7 +35,7 @@ _GENERIC_HEADING = re.compile(
     r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
     r"|(?:(?:query|path|body|header|request|response|url) )?(?:param(?:eter)?s?|headers?)"
-    r"|examples?(?: \w+)?"
+    r"|examples?(?: \w+)?|how to (?:call|use)(?: it)?"
     r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
     rf"|(?-i:{ANY_METHOD})(?:\s+/.*)?)\W*",
     re.IGNORECASE,
@@ -97,18 +97,30 @@ def are_of_one_topic(
     return not all(index is not None and _is_topic(blocks[index].title) for index in sections)
 
 
-def is_below_later_topic(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is in a section about a topic, after several sections about other topics.
+def _without_other_topics(blocks: Sequence[MarkdownBlock], found: Range) -> Range:
+    """Return a range, narrowed to the section with its call if that follows several other topics.
 
-    The sections are the outermost ones below the title of the page.
+    Only sections about topics count, on the outermost level of the range, below the title of the page. The
+    range then ends before the next topic, so it contains a section "Parameters" after the call. It is
+    narrowed again if several topics within the section precede the call.
     """
-    first = after_title(blocks)
-    section = next((index for index in headings_above(blocks, position) if index >= first), None)
-    if section is None or not _is_topic(blocks[section].title):
-        return False
-    level = blocks[section].level
-    topics = [b for b in blocks[first:section] if b.level == level and _is_topic(b.title)]
-    return len(topics) > 1
+    located, start, end = found
+    first = start + 1 if start else after_title(blocks)
+    for section in headings_above(blocks, located.block):
+        if section < first:
+            continue
+        level = blocks[section].level
+        topics = [b for b in blocks[first:section] if b.level == level and _is_topic(b.title)]
+        if len(topics) < 2 or not _is_topic(blocks[section].title):
+            break
+        later = (i for i in range(section + 1, end) if _ends_topic(blocks[i], level))
+        start, end, first = section, next(later, end), section + 1
+    return located, start, end
+
+
+def _ends_topic(block: MarkdownBlock, level: int) -> bool:
+    """Return whether a block begins a section above `level`, or a section of `level` about a topic."""
+    return 0 < block.level < level or (block.level == level and _is_topic(block.title))
 
 
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
@@ -127,9 +139,13 @@ def after_title(blocks: Sequence[MarkdownBlock]) -> int:
 def split_by_call(
     blocks: Sequence[MarkdownBlock], located_calls: Sequence[LocatedCall]
 ) -> list[Range]:
-    """Return each call with the range of its operation's blocks. A single call has all blocks."""
+    """Return each call with the range of its operation's blocks.
+
+    A single call has all blocks. The ranges are then narrowed (see `_without_other_topics`).
+    """
     if len(located_calls) <= 1:
-        return [(located, 0, len(blocks)) for located in located_calls]
+        ranges = [(located, 0, len(blocks)) for located in located_calls]
+        return [_without_other_topics(blocks, found) for found in ranges]
     # Levels of the headings after the title, up to the first call. All operations are assumed to begin at
     # one of these levels, so headings of other levels are inside an operation.
     outer_levels = {
@@ -145,7 +161,7 @@ def split_by_call(
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
     flat_levels = _flat_levels(blocks, starts)
     titles = _titles_of_parts(blocks, min(filter(None, levels), default=0))
-    return [
+    ranges = [
         (
             located,
             start,
@@ -153,6 +169,7 @@ def split_by_call(
         )
         for located, start, end, level in zip(located_calls, starts, ends, levels, strict=True)
     ]
+    return [_without_other_topics(blocks, found) for found in ranges]
 
 
 def _flat_levels(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> set[int]:
