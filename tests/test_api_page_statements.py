@@ -676,3 +676,28 @@ def test_graphql_call_with_its_own_parameters_is_an_operation(tmp_path: Path) ->
         "query!",
         "variables",
     ]
+
+
+def test_request_line_with_header_lines_states_a_call(tmp_path: Path) -> None:
+    table = "| Name | Required |\n| --- | --- |\n"
+    page = (
+        "# Fleet\n\n## Reference\n\n### stop()\n\nStop it.\n\n```http\nPOST /boats/{id}/stop\n```\n\n"
+        f"{table}| speed | no |\n\n### turn()\n\nTurn it.\n\n"
+        '```http\nPOST /boats/{id}/turn\nContent-Type: application/json\n\n{"course": 90}\n```\n\n'
+        f"{table}| course | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /boats/{id}/stop stop()",
+        *["id!", "speed"],
+        "POST /boats/{id}/turn turn()",
+        *["id!", "course!"],
+    ]
+
+
+def test_request_with_header_lines_may_be_an_example_of_the_call_above(tmp_path: Path) -> None:
+    page = (
+        "# Fleet\n\n## Get a boat\n\n`GET /boats/{id}`\n\nSend your key.\n\n"
+        "```http\nGET /boats/17\nAuthorization: Bearer abc\n```\n\n"
+        "| Name | Required |\n| --- | --- |\n| lang | no |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["GET /boats/{id} Get a boat", "id!", "lang"]

@@ -233,8 +233,9 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
     """Return the calls that a block states.
 
     A code block of request lines may state several calls. A request line with a method that is not in
-    `Method`, such as `SEARCH /v1/x`, is ignored. A block without code states at most one call. A text
-    about a response, such as the heading "403 GET /v1/x" of an error, states none.
+    `Method`, such as `SEARCH /v1/x`, is ignored. Header lines and a body may follow a single request line
+    without an HTTP version. A block without code states at most one call. A text about a response, such as
+    the heading "403 GET /v1/x" of an error, states none.
     """
     if block.kind == "fence":
         lines = code_lines(block)
@@ -245,8 +246,11 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
             for line in lines
             if not (_REQUEST_LINE.match(line) or _OTHER_METHOD_LINE.fullmatch(line))
         ]
-        is_described = len(matches) <= 1 and all(map(_SENTENCE_LINE.match, others))
-        if is_message or (others and not is_described):
+        has_headers = (
+            len(lines) > 1 and _REQUEST_LINE.match(lines[0]) and _HEADER_LINE.match(lines[1])
+        )
+        is_described = has_headers or all(map(_SENTENCE_LINE.match, others))
+        if is_message or (others and (len(matches) > 1 or not is_described)):
             return []
         return [call_of(match[1], match[2]) for match in matches]
     if _RESPONSE_LINE.match(block.text):
@@ -261,7 +265,7 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a code block that consists of a request line and a body or headers; else None.
+    """Return the call of a code block that consists of a request line and a JSON body; else None.
 
     The request line must not have an HTTP version, because a message with a version is an example (see
     `message_call`). `above` is the block before `block`; it must be a heading, a label or a bold title.
@@ -272,8 +276,7 @@ def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
     match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
     if match is None or _HTTP_VERSION.search(lines[0]):
         return None
-    is_request = lines[1].lstrip().startswith("{") or _HEADER_LINE.match(lines[1])
-    return call_of(match[1], match[2]) if is_request else None
+    return call_of(match[1], match[2]) if lines[1].lstrip().startswith("{") else None
 
 
 def is_label(block: MarkdownBlock) -> bool:

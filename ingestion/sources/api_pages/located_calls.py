@@ -350,8 +350,19 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 def _without_examples(
     located_calls: Sequence[LocatedCall], blocks: Sequence[MarkdownBlock]
 ) -> Sequence[LocatedCall]:
-    """Return the calls, except calls in examples that only repeat a call from outside the examples."""
+    """Return the calls, except calls in examples that only repeat a call from outside the examples.
+
+    An HTTP message below a call is an example, too, unless a heading is between them.
+    """
     examples = {located for located in located_calls if _is_example(blocks, located.block)}
+    ordered = sorted(located_calls, key=lambda located: located.block)
+    examples |= {
+        located
+        for before, located in pairwise(ordered)
+        if message_call(blocks[located.block])
+        and all(block.kind != "heading" for block in blocks[before.block + 1 : located.block])
+        and CallTemplates([before.call]).matches(located.call)
+    }
     if not examples:
         return located_calls
     templates = CallTemplates(located.call for located in located_calls if located not in examples)
