@@ -662,6 +662,21 @@ def test_graphql_call_of_its_own_page_is_an_operation(tmp_path: Path) -> None:
     assert read_lines(page, tmp_path / "page.md") == ["POST /query Run a query", "query!"]
 
 
+@pytest.mark.parametrize("heading", ["Query boats", "GraphQL"])
+def test_graphql_call_of_its_own_section_is_an_operation(heading: str, tmp_path: Path) -> None:
+    page = (
+        "# Fleet\n\n## Log in\n\n`POST /login`\n\n| Name | Required |\n| --- | --- |\n| user | yes |\n\n"
+        f"## {heading}\n\n`POST /graphql`\n\n```graphql\nquery {{ boats }}\n```\n\n"
+        "### Errors\n\n| Code | Meaning |\n| --- | --- |\n| 40901 | Too many fields |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /login Log in",
+        "user!",
+        f"POST /graphql {heading}",
+        "40901",
+    ]
+
+
 def test_graphql_call_with_its_own_parameters_is_an_operation(tmp_path: Path) -> None:
     header = "| Name | Required |\n| --- | --- |\n"
     page = (

@@ -59,6 +59,8 @@ _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|p
 """The opening of a code block in a programming language. There, `path: '/'` is code, not a label."""
 _GRAPHQL_CODE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?:graphql|gql)\b", re.IGNORECASE)
 """The opening of a code block with a GraphQL query."""
+_GRAPHQL = re.compile(r"\W*GraphQL(?: \w+)?\W*", re.IGNORECASE)
+"""A heading that names only GraphQL, and no operation."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
@@ -376,30 +378,40 @@ def _without_examples(
 def _without_graphql(
     located_calls: list[LocatedCall], blocks: Sequence[MarkdownBlock]
 ) -> list[LocatedCall]:
-    """Return the calls, except those right above a GraphQL query, unless there are no others.
+    """Return the calls, except those below "GraphQL" if another call is below the same parent heading.
 
-    All GraphQL queries have the same URL, so this call is no operation of its own if the page describes
-    other operations. A declared call always stays, and so does a call with a table of parameters in its
-    section.
+    For example, a section "List boats" has the subsections "REST" and "GraphQL". All GraphQL queries have
+    the same URL, so this call is no operation of its own. A declared call always stays.
     """
-    others = [
+    return [
         located
         for located in located_calls
-        if located.is_declared or not _is_graphql(blocks, located.block)
+        if located.is_declared
+        or not (section := _section_around_graphql(blocks, located.block))
+        or all(
+            other.call.key == located.call.key or other.block not in section
+            for other in located_calls
+        )
     ]
-    return others or located_calls
 
 
-def _is_graphql(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is right above a GraphQL query, in a section without a parameter table."""
-    below = blocks[position + 1 :]
+def _section_around_graphql(blocks: Sequence[MarkdownBlock], position: int) -> range:
+    """Return the indexes of the section around the section "GraphQL" with a block right above a query.
+
+    The range is empty if the block is elsewhere, or if only the title of the page is above the heading.
+    """
+    below = blocks[position + 1 : position + 2]
     if not (below and _GRAPHQL_CODE.match(below[0].text)):
-        return False
-    headings = (block.level for block in blocks[position::-1] if block.kind == "heading")
-    level = next(headings, 0)
-    section = takewhile(lambda block: not 0 < block.level <= level, below)
-    tables = (parse_table(block.text) for block in section if block.kind == "table")
-    return not any(rows and is_parameter_table(columns_of(rows[0], rows[1:])) for rows in tables)
+        return range(0)
+    headings = [index for index in range(position, -1, -1) if blocks[index].kind == "heading"]
+    level = blocks[headings[0]].level if headings else 0
+    parent = next((index for index in headings if blocks[index].level < level), 0)
+    if not 1 < blocks[parent].level < level or not _GRAPHQL.fullmatch(blocks[headings[0]].title):
+        return range(0)
+    section = takewhile(
+        lambda index: not 0 < blocks[index].level < level, range(position, len(blocks))
+    )
+    return range(parent, position + len(list(section)))
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
