@@ -11,14 +11,10 @@ from ingestion.text.version_names import version_of_paths
 _DEPRECATED_TEXT = re.compile(
     r"\W*(?:(?:warning|caution|danger|important|note|警告|注意)\W+)?(?:deprecated(?:\W*\Z|\s*[.:!,;—–*_]|\s+(?:since|in|as|and|by|from|on|at)\b)"
     r"|this (?:\w+ ){1,2}(?:is|has been) deprecated"
-    r"|(?:[\w.-]+ ){1,4}deprecates the (?:legacy|old|previous) "
     r"|(?:[该此本](?:接口|页面|文档|版本|方法|\s*API))?\s*已(?:经)?(?:被)?(?:废弃|弃用))",
     re.IGNORECASE,
 )
-"""Matches the start of a remark such as "Deprecated since 2.0" or "该接口已废弃".
-
-A remark such as "Acme 2.0 deprecates the legacy API" is usually on the pages of the legacy API.
-"""
+"""Matches the start of a remark such as "Deprecated since 2.0" or "该接口已废弃"."""
 _DEPRECATED_TITLE = re.compile(r"[(\[（【](?:deprecated|已?(?:废弃|弃用))[)\]）】]", re.IGNORECASE)
 
 
