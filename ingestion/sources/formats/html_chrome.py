@@ -7,8 +7,8 @@ Many sites mark chrome only with a class. The same words occur in the classes of
 - It stands next to the content: its parent contains the heading of the page.
 - It contains no heading, table, definition list or code, and no article or main element.
 - If the word is one of `_AMBIGUOUS_WORDS`, at least half of the element's text is in links and buttons.
-- If the word is one of `_SHORT_NOTES`, the element has at most `MAX_NOTE_CHARS` characters and
-  states a date or contains a link.
+- If the word is "byline", the element has at most `MAX_BYLINE_CHARS` characters and states a date or
+  contains a link. If the word is "updated", the element states only a date (see `_DATE_OF_CHANGE`).
 
 Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
@@ -22,17 +22,22 @@ from bs4.element import PageElement
 
 _CHROME = frozenset(
     ["header", "footer", "breadcrumb", "breadcrumbs", "feedback", "toolbar", "copyright", "cookie",
-     "cookies", "share", "sharing", "related", "byline", "updated", "lastupdated", "license", "licence"]
+     "cookies", "share", "sharing", "related", "byline", "updated", "lastupdated"]
 )  # fmt: skip
 _AMBIGUOUS_WORDS = frozenset(
     ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
 )  # fmt: skip
 """Words that pages also use for content; see the docstring of this module."""
-_SHORT_NOTES = frozenset(["byline", "updated", "lastupdated", "license", "licence"])
-"""Words for notes about the page, such as its author, the day of the last change and the licence."""
-MAX_NOTE_CHARS = 300
-"""Maximum length of a note about the page, in characters."""
+MAX_BYLINE_CHARS = 300
+"""Maximum length of a note about the author of the page, in characters."""
 _DATE = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,2}[/.]\d{1,2}[/.]\d\d)(?!\d)")
+_DATE_OF_CHANGE = re.compile(
+    r"(?:[\W_]|\d+(?:st|nd|rd|th|t|z)?|last|page|updated?|modified|changed|edited|reviewed|revised|on|at"
+    r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*+|am|pm|utc|gmt"
+    r"|by (?-i:[A-Z][\w.-]*+ ?){1,4}+|[最后近上次更新修改编辑于时间日期年月]+)*+",
+    re.IGNORECASE,
+)
+"""A text that says when the page was changed, and possibly by whom, and nothing else."""
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",
      "info", "inner", "last", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top",
@@ -72,7 +77,7 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
             continue
         if word in _AMBIGUOUS_WORDS and not _is_mostly_controls(tag):
             continue
-        if word in _SHORT_NOTES and not _is_note_about_page(tag):
+        if word in ("byline", "updated", "lastupdated") and not _is_note_about_page(tag, word):
             continue
         if word != "header" or (heading.name == "h1" and id(tag) in above):
             yield tag
@@ -129,8 +134,10 @@ def _is_mostly_controls(tag: Tag) -> bool:
     return controls * 2 >= len(tag.get_text(strip=True))
 
 
-def _is_note_about_page(tag: Tag) -> bool:
-    """Return whether an element is short and states a date or contains a link."""
-    text = tag.get_text(strip=True)
-    is_dated_or_linked = _DATE.search(text) is not None or tag.find("a") is not None
-    return len(text) <= MAX_NOTE_CHARS and is_dated_or_linked
+def _is_note_about_page(tag: Tag, word: str) -> bool:
+    """Return whether an element is a short byline or, for other words than "byline", only a date."""
+    text = tag.get_text(" ", strip=True)
+    has_date = _DATE.search(text) is not None
+    if word == "byline":
+        return len(text) <= MAX_BYLINE_CHARS and (has_date or tag.find("a") is not None)
+    return has_date and _DATE_OF_CHANGE.fullmatch(text) is not None
