@@ -55,8 +55,10 @@ _HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTI
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
-_NAME_OF_IMAGE = re.compile(r"[A-Za-z0-9_.-]+|[\w.-]{1,10}")
-"""An `alt` text that only names an image: a single word, or up to 10 Chinese characters."""
+_NAME_OF_IMAGE = re.compile(
+    r"[A-Za-z0-9_.-]+|[\w.-]{0,10}(?:页面|界面|截图|示意图|流程图|架构图|时序图|效果图)"
+)
+"""An `alt` text that only names an image: a single English word, or a short name such as 设置页面."""
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
 )
