@@ -567,3 +567,18 @@ LABELLED_LINK = """# 预订泊位
 def test_label_of_a_link_is_no_parameter(tmp_path: Path) -> None:
     lines = read_lines(LABELLED_LINK, tmp_path / "berths.md")
     assert lines == ["POST /v1/berths 预订泊位", "> id"]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "The following JSON body parameters are available:",
+        "The following fields belong in the body of the request:",
+        "以下请求参数需要放在请求的消息体里，并且使用签名所用的同一种编码方式：",
+    ],
+)
+def test_sentence_about_the_following_parameters_announces_a_list(
+    label: str, tmp_path: Path
+) -> None:
+    page = f"# Moor\n\n`PUT /v1/moor`\n\n{label}\n\n- `berth` - Where it moors.\n- `rope` - Its rope.\n"
+    assert read_lines(page, tmp_path / "page.md") == ["PUT /v1/moor Moor", "berth", "rope"]

@@ -91,6 +91,11 @@ _NOTIFICATION = re.compile(
     re.IGNORECASE,
 )
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
+_FOLLOWING = re.compile(
+    r"the following (?:[\w/-]+ ){0,3}(?:parameter|field|argument|attribute)s?\b"
+    r"|(?:以下|下列)\w{0,6}(?:参数|字段)",
+    re.IGNORECASE,
+)
 MAX_TITLE_CHARS = 30
 """Maximum number of characters in a text that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
@@ -211,10 +216,14 @@ class Announcements:
         return next(iter(self.texts()), "") if is_right_below else ""
 
     def is_announced(self) -> bool:
-        """Return whether a short text right above announces parameters or the fields of a response."""
+        """Return whether a short text right above announces parameters or the fields of a response.
+
+        A longer text announces them if it begins with words such as "The following parameters".
+        """
         text = self._text_right_above()
-        is_short = len(text) <= MAX_TITLE_CHARS and not _ALLOWED_VALUES.search(text)
-        return is_short and role_of_title(text) in PARAMETER_ROLES
+        is_announcement = len(text) <= MAX_TITLE_CHARS or _FOLLOWING.match(text) is not None
+        is_about_values = _ALLOWED_VALUES.search(text) is not None
+        return is_announcement and not is_about_values and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text, such as "Fields" or "User", may announce an object's fields.
