@@ -246,9 +246,7 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
             for line in lines
             if not (_REQUEST_LINE.match(line) or _OTHER_METHOD_LINE.fullmatch(line))
         ]
-        has_headers = (
-            len(lines) > 1 and _REQUEST_LINE.match(lines[0]) and _HEADER_LINE.match(lines[1])
-        )
+        has_headers = any(map(_HEADER_LINE.match, lines[1:2])) and _REQUEST_LINE.match(lines[0])
         is_described = has_headers or all(map(_SENTENCE_LINE.match, others))
         if is_message or (others and (len(matches) > 1 or not is_described)):
             return []

@@ -8,7 +8,7 @@ else states a call. In names, a fact is the method or the URL of an operation.
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Literal
 
 from ingestion.sources.api_pages.actions import stated_action
@@ -378,40 +378,30 @@ def _without_examples(
 def _without_graphql(
     located_calls: list[LocatedCall], blocks: Sequence[MarkdownBlock]
 ) -> list[LocatedCall]:
-    """Return the calls, except those below "GraphQL" if another call is below the same parent heading.
+    """Return the calls, except those below "GraphQL" next to another form of the same operation.
 
     For example, a section "List boats" has the subsections "REST" and "GraphQL". All GraphQL queries have
-    the same URL, so this call is no operation of its own. A declared call always stays.
+    the same URL, so this call is no operation of its own.
     """
-    return [
-        located
-        for located in located_calls
-        if located.is_declared
-        or not (section := _section_around_graphql(blocks, located.block))
-        or all(
-            other.call.key == located.call.key or other.block not in section
-            for other in located_calls
-        )
-    ]
+    ordered = sorted(located_calls, key=lambda located: located.block)
+    dropped = {
+        call for before, call in pairwise(ordered) if _is_graphql(blocks, before.block, call.block)
+    }
+    return [located for located in located_calls if located not in dropped]
 
 
-def _section_around_graphql(blocks: Sequence[MarkdownBlock], position: int) -> range:
-    """Return the indexes of the section around the section "GraphQL" with a block right above a query.
+def _is_graphql(blocks: Sequence[MarkdownBlock], before: int, position: int) -> bool:
+    """Return whether a block is right above a query, below a heading "GraphQL" after the call at `before`.
 
-    The range is empty if the block is elsewhere, or if only the title of the page is above the heading.
+    Both blocks must be in the same section, other than the whole page.
     """
+    headings = [block for block in blocks[before + 1 : position] if block.kind == "heading"]
     below = blocks[position + 1 : position + 2]
-    if not (below and _GRAPHQL_CODE.match(below[0].text)):
-        return range(0)
-    headings = [index for index in range(position, -1, -1) if blocks[index].kind == "heading"]
-    level = blocks[headings[0]].level if headings else 0
-    parent = next((index for index in headings if blocks[index].level < level), 0)
-    if not 1 < blocks[parent].level < level or not _GRAPHQL.fullmatch(blocks[headings[0]].title):
-        return range(0)
-    section = takewhile(
-        lambda index: not 0 < blocks[index].level < level, range(position, len(blocks))
-    )
-    return range(parent, position + len(list(section)))
+    if not (headings and below and _GRAPHQL_CODE.match(below[0].text)):
+        return False
+    level = headings[-1].level
+    is_inside = 2 < level <= min(block.level for block in headings)
+    return is_inside and _GRAPHQL.fullmatch(headings[-1].title) is not None
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:

@@ -93,9 +93,8 @@ _NOTIFICATION = re.compile(
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 _FOLLOWING = re.compile(
     r"the following (?:[\w/-]+ ){0,3}(?:parameter|field|argument|attribute)s?\b"
-    r"|(?:以下|下列)\w{0,6}(?:参数|字段)",
-    re.IGNORECASE,
-)
+    r"|(?:以下|下列)\w{0,6}(?:参数|字段)", re.IGNORECASE
+)  # fmt: skip
 MAX_TITLE_CHARS = 30
 """Maximum number of characters in a text that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
@@ -221,9 +220,9 @@ class Announcements:
         A longer text announces them if it begins with words such as "The following parameters".
         """
         text = self._text_right_above()
-        is_announcement = len(text) <= MAX_TITLE_CHARS or _FOLLOWING.match(text) is not None
-        is_about_values = _ALLOWED_VALUES.search(text) is not None
-        return is_announcement and not is_about_values and role_of_title(text) in PARAMETER_ROLES
+        if _ALLOWED_VALUES.search(text) or role_of_title(text) not in PARAMETER_ROLES:
+            return False
+        return len(text) <= MAX_TITLE_CHARS or _FOLLOWING.match(text) is not None
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text, such as "Fields" or "User", may announce an object's fields.
