@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, ValidationError
 
 from schemas.answer import Answer, Confidence, DegradedReason
 from schemas.base import ConfigModel, NonEmptyStr
 from schemas.choices import LANGUAGES, Language
 from schemas.document import SectionKind
+from schemas.errors import ConfigurationError
 
 ChatCommandName = Literal["/new", "/sources", "/retrieved", "/copy", "/help", "/quit"]
 SuggestionKind = Literal["call", "error", "question", "how", "works", "about", "section"]
@@ -181,14 +182,20 @@ class UserText(ConfigModel):
 
 @cache
 def user_text(language: Language) -> UserText:
-    """Return all user-facing text in `language`. Raises ValidationError if the file is incomplete."""
+    """Return all user-facing text in `language`. Raises ConfigurationError if the file is incomplete."""
     path = Path(__file__).with_name("text") / f"{language}.toml"
-    return UserText.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    try:
+        return UserText.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        key = ".".join(map(str, error.errors()[0]["loc"]))
+        problem = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"prompts/text/{path.name}: {key}: {problem}") from None
 
 
 def language_choices() -> str:
     """Return the names of all languages in English, such as `Chinese or English`, for API descriptions."""
-    return " or ".join(user_text("en").languages[language] for language in LANGUAGES)
+    *others, last = (user_text("en").languages[language] for language in LANGUAGES)
+    return f"{', '.join(others)} or {last}"
 
 
 def all_user_texts() -> tuple[UserText, ...]:

@@ -84,6 +84,13 @@ def test_every_prompt_exists_in_every_language(name: str) -> None:
     }
 
 
+@pytest.mark.parametrize("name", sorted({p.name.split(".")[0] for p in TEMPLATES}))
+def test_prompt_defines_the_same_macros_in_every_language(name: str) -> None:
+    texts = [p.read_text(encoding="utf-8") for p in TEMPLATES if p.name.startswith(f"{name}.")]
+    first, *others = (sorted(re.findall(r"{% macro (.*?) %}", text)) for text in texts)
+    assert others == [first] * len(others)
+
+
 FIRST: dict[str, Any] = {
     "greeting": "您好。",
     "gap": "文档没有说明：",

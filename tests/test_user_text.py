@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from app.api.page import QUESTION_PAGE_TEXT, text_modules
 from app.service.answer_service import AnswerService
-from prompts.user_text import UserText, user_text
+from prompts.user_text import UserText, language_choices, user_text
 from schemas.answer import DegradedReason
 from schemas.choices import LANGUAGES, Language
-from schemas.errors import ModelError
+from schemas.errors import ConfigurationError, ModelError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -56,6 +56,24 @@ def test_missing_text_is_an_error(section: str) -> None:
     incomplete[section].popitem()
     with pytest.raises(ValidationError):
         UserText.model_validate(incomplete)
+
+
+def test_error_of_an_incomplete_catalogue_names_the_file_and_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "prompts" / "text" / "en.toml").read_text(encoding="utf-8")
+    (tmp_path / "text").mkdir()
+    incomplete = text.replace('zh = "Chinese"\n', "")
+    (tmp_path / "text" / "en.toml").write_text(incomplete, encoding="utf-8")
+    monkeypatch.setattr("prompts.user_text.__file__", str(tmp_path / "user_text.py"))
+    with pytest.raises(ConfigurationError, match=r"^prompts/text/en.toml: languages: missing: zh$"):
+        user_text.__wrapped__("en")
+
+
+def test_language_choices_are_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert language_choices() == "Chinese or English"
+    monkeypatch.setattr("prompts.user_text.LANGUAGES", ("zh", "en", "en"))
+    assert language_choices() == "Chinese, English or English"
 
 
 def test_label_of_an_unknown_answer_field_is_an_error() -> None:
