@@ -280,7 +280,7 @@ def test_short_code_of_a_pasted_response_is_missing(
         ("HTTP/1.1 429 Too Many\r\nCooldown: 7\r\n\r\nQuestion: why?", ["cooldown"]),
         ("We support HTTP/2 only. Background: our proxy. Goal: one kiln.", []),
         ("what may the Cooldown header contain", ["cooldown"]),
-        ("can I send a Custom header, and which Required headers are there", []),
+        ("HTTP/1.1 200 OK Cooldown: 7 Content-Type: text/html What now?", ["cooldown"]),
         ("does the Excel header row or the Quartzo header block matter", []),
         ("which header Is required, and which header You sent", []),
         ("is the header If-Jar-Open or the header Lid-State needed", []),

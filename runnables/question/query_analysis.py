@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 from ingestion.store.collection import Collection
-from ingestion.text.language import zipf_frequency
 from ingestion.text.typography import has_chinese
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.error_codes import error_codes, without_timestamps
@@ -27,9 +26,6 @@ MAX_COUNTED_DOCUMENTS = 1_000
 
 MAX_QUESTION_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
-
-MAX_HEADER_ZIPF = 3.0
-"""Zipf frequency (one in a million words) below which a capitalised word before "header" is its name."""
 
 MIN_PART_BYTES = 4
 """Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
@@ -74,7 +70,11 @@ HTTP_MESSAGE = re.compile(
 )
 """The first line and the headers of an HTTP message, which may be the output of `curl -v`."""
 
-_HEADER_LINE = re.compile(r"\n[ \t<>]*([A-Z][\w-]*):", re.ASCII)
+_JOINED_MESSAGE = re.compile(r"\bHTTP/\d(?:\.\d)?\s\d{3}\b[^\n.?!。？！]*+(?=[\n.?!。？！]|\Z)")
+"""The status line and the headers of an HTTP message on one line, up to the end of a sentence."""
+
+_HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*):(?=\s)", re.ASCII)
+"""A header in an HTTP message."""
 
 _HEADER_IN_PROSE = re.compile(
     r"(?<=\w )[\"'`]?([A-Z][a-z]+)[\"'`]?\s(?:(?:request|response)\s)?headers?\b"
@@ -366,12 +366,12 @@ def header_names(question: str) -> list[str]:
     """Return the names of the HTTP headers in `question`, in lower case.
 
     These are the headers of a pasted message, except those of most messages such as `Content-Type`, and the
-    rare capitalised words before "header". Words that developers use on every platform do not count.
+    capitalised words before "header". Words that developers use on every platform do not count.
     """
-    pasted = "".join(HTTP_MESSAGE.findall(question))
+    messages = HTTP_MESSAGE if "\n" in question else _JOINED_MESSAGE
+    pasted = " ".join(messages.findall(question))
     names = [name for name in _HEADER_LINE.findall(pasted) if name.lower() not in _COMMON_HEADERS]
-    in_prose = _HEADER_IN_PROSE.findall(question)
-    names += [name for name in in_prose if zipf_frequency(name.lower()) < MAX_HEADER_ZIPF]
+    names += _HEADER_IN_PROSE.findall(question)
     return [name.lower() for name in names if name.lower() not in DEVELOPER_WORDS]
 
 
