@@ -43,6 +43,12 @@ MAX_LABEL_CHARS = 40
 A label is a short paragraph that ends with a letter or a digit.
 """
 
+MAX_LIST_INTRODUCTION_CHARS = 150
+"""Maximum length of a paragraph above a list that is quoted with it, in characters.
+
+It may govern the list without a colon at its end, as in "The following actions are not performed."
+"""
+
 SIMILAR_SHARE = 0.6
 """Minimum relevance of an anchor that the question does not name.
 
@@ -152,8 +158,7 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
     for index in rows:
         add(index)
     chosen |= _single_rest(segments, rows, chosen)
-    if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
-        chosen[before] = 0  # not counted, because the segments after it are unclear without it
+    chosen |= _introduction(segments, min(chosen))
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
         left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
         if is_row:
@@ -161,9 +166,19 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
         _grow(candidate.relevances, min(chosen), max(chosen), lambda i: i in left_out or add(i))
         items = [i for i in _same_block(segments, max(chosen)) if segments[i].list_size]
         chosen |= _single_rest(segments, items, chosen)
+        # The items may be from the middle of their list, whose introduction also governs them.
+        chosen |= _introduction(segments, min(_same_block(segments, min(chosen))))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
     return _asked_rows_first(candidate, chosen)
+
+
+def _introduction(segments: Sequence[Segment], index: int) -> dict[int, int]:
+    """Return the segment before `index` if it announces the one at `index`.
+
+    Its length is 0: it is not counted, because the segments after it are unclear without it.
+    """
+    return {index - 1: 0} if index and _introduces(segments, index - 1) else {}
 
 
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
@@ -174,9 +189,12 @@ def _introduces(segments: Sequence[Segment], index: int) -> bool:
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
     is_label = len(segment.text) <= MAX_LABEL_CHARS and segment.text[-1:].isalnum()
+    is_above_list = (
+        next_kind in ("bullet", "item") and len(segment.text) <= MAX_LIST_INTRODUCTION_CHARS
+    )
     return segment.is_introduction or (
         segment.kind == "paragraph"
-        and (next_kind == "code" or (is_label and next_kind in ("row", "")))
+        and (next_kind == "code" or is_above_list or (is_label and next_kind in ("row", "")))
     )
 
 
