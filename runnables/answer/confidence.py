@@ -172,13 +172,13 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
     stated = sum(identifier in text for identifier in terms.identifiers)
     is_stated = stated > 0 or any(passage.named for passage in passages)
     return {
-        "first": min(_first_probability(ranked) if ranked else 0.0 for ranked in quotes.ranked),
+        "first": min(first_probability(ranked) if ranked else 0.0 for ranked in quotes.ranked),
         "share": terms.share(words) if terms.weights else float(is_stated),
         "found": math.log1p(len(words) + stated),
     }
 
 
-def _first_probability(ranked: Sequence[RankedPassage]) -> float:
+def first_probability(ranked: Sequence[RankedPassage]) -> float:
     """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the

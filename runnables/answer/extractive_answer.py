@@ -7,7 +7,7 @@ ranked and chosen for each part separately.
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import get_args
 
@@ -21,10 +21,16 @@ from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
 from runnables.answer.candidate import Candidate
 from runnables.answer.code_segments import without_other_tabs, without_pasted_commands
-from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
+from runnables.answer.confidence import (
+    NOT_COVERED,
+    Quotes,
+    first_probability,
+    quotes_probability,
+)
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.missing_fields import asks_for_missing, sent_fields, with_missing_fields
 from runnables.answer.passages import (
+    MAX_CHARS,
     MAX_QUOTED_CHARS,
     RankedPassage,
     is_http_status,
@@ -55,15 +61,11 @@ from schemas.question import ExtractedDetails, StructuredQuestion
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer suggests in addition to the page of its first chunk."""
 
-MAX_RELEVANCE_GAP = 2.0
-"""Maximum difference in relevance between the best passage and a further passage to quote.
+UNCLEAR = 0.3
+"""Probability of the best passage below which it is unclear which passage is right.
 
-Relevance is in log-odds: at this difference, the odds that the further passage is right are 0.14 times
-(e^-2) those of the best one.
+See `first_probability` in confidence.py. More and shorter passages are then quoted.
 """
-
-MAX_PASSAGES = 4
-"""Maximum number of passages to quote for a part of the question."""
 
 MAX_QUOTED_DEFINITIONS = 3
 """Maximum number of definitions to quote of a single error code."""
@@ -73,6 +75,30 @@ MUCH_LONGER = 1.5
 
 SIMILAR_TEXT = 75
 """Minimum similarity, 0 to 100, at which a definition of an error code repeats another one."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Limits of the passages that are quoted for a part of the question."""
+
+    passages: int
+    """Maximum number of passages."""
+    passage_chars: int
+    """Maximum length of each passage, in characters."""
+    chars: int
+    """Maximum total length of the passages of an answer, in characters."""
+    relevance_gap: float
+    """Maximum difference in relevance between the best passage and a further passage.
+
+    Relevance is in log-odds: at a difference of 2, the odds that the further passage is right are 0.14
+    times (e^-2) those of the best one.
+    """
+    is_one_per_section: bool
+
+
+_CLEAR_LIMITS = _Limits(4, MAX_CHARS, MAX_QUOTED_CHARS, 2.0, is_one_per_section=False)
+_UNCLEAR_LIMITS = _Limits(6, 450, 1_800, 3.0, is_one_per_section=True)
+"""The limits if it is unclear which passage is right (see `UNCLEAR`)."""
 
 MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
@@ -144,26 +170,39 @@ def find_quotes(
     if compared and asks_for_methods(details):
         # `compared` has only addresses and prose. Tables of fields do not answer a question about methods.
         best = [chunk for chunk in best if chunk in state["compared"]] or best
-    ranked = []
+    ranked: list[Sequence[RankedPassage]] = []
+    chosen: list[RankedPassage] = []
     for part, part_terms in parts:
         about: Sequence[Chunk] = best
         if not compared and "comparison" not in terms.needs:
             whole = structured if len(parts) == 1 else None
             about = _about_named_api(best, part, part_terms, whole)
-        passages = rank_passages(_candidates(about, part_terms, state), weights)
-        if state["versions"].asked and not part_terms.identifiers:
-            # `rank_passages` may put a row first that begins with the version in the question, as if the
-            # question asked for a definition of this version. Only the relevance counts here.
-            passages.sort(key=lambda passage: -passage.relevance)
-        ranked.append(passages)
-    chosen = [
-        passage
-        for passages in ranked
-        for passage in _choose_passages(passages, terms, compared, len(parts))
-    ]
+        candidates = list(_candidates(about, part_terms, state))
+        ranked.append(_ranked(candidates, weights, part_terms, state))
+        limits = _CLEAR_LIMITS
+        if ranked[-1] and first_probability(ranked[-1]) < UNCLEAR:
+            limits = _UNCLEAR_LIMITS
+        shown = _ranked(candidates, weights, part_terms, state, limits.passage_chars)
+        chosen += _choose_passages(shown, terms, compared, limits, len(parts))
     return Quotes(
         terms, _complete(chosen, terms, state, collection), ranked, bool(sent_fields(details))
     )
+
+
+def _ranked(
+    candidates: Sequence[Candidate],
+    weights: Mapping[str, float],
+    terms: QueryTerms,
+    state: PipelineState,
+    max_chars: int = MAX_CHARS,
+) -> list[RankedPassage]:
+    """Return the passages of the candidates, best first."""
+    passages = rank_passages(candidates, weights, max_chars)
+    if state["versions"].asked and not terms.identifiers:
+        # `rank_passages` may put a row first that begins with the version in the question, as if the
+        # question asked for a definition of this version. Only the relevance counts here.
+        passages.sort(key=lambda passage: -passage.relevance)
+    return passages
 
 
 def _complete(
@@ -340,6 +379,7 @@ def _choose_passages(
     ranked: Sequence[RankedPassage],
     terms: QueryTerms,
     compared: Set[tuple[str, str]],
+    limits: _Limits,
     part_count: int,
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
@@ -351,8 +391,8 @@ def _choose_passages(
       unless the code is an HTTP status. A best passage about a different code is left out.
     - Otherwise, the best passage comes first. If the question compares things, the best passages about the
       other things follow (see `_other_sides`), and those about deprecated things come last. `compared` are
-      the documents of the APIs that it compares. Further passages must be almost as relevant as the best
-      one, and fit into this part's share of `MAX_QUOTED_CHARS`.
+      the documents of the APIs that it compares. Further passages must be within `limits`; each part has
+      the same share of their total length.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)
@@ -373,17 +413,24 @@ def _choose_passages(
     if compared or "difference" in terms.needs:
         chosen = [best, *_other_sides(best, others, compared)]
         chosen.sort(key=lambda passage: is_deprecated(passage.chunk))
-    chars_left = MAX_QUOTED_CHARS // part_count - sum(len(passage.text) for passage in chosen)
+    chars_left = limits.chars // part_count - sum(len(passage.text) for passage in chosen)
     for passage in others:
-        if len(chosen) >= MAX_PASSAGES:
+        if len(chosen) >= limits.passages:
             break
-        is_near = best.relevance - passage.relevance <= MAX_RELEVANCE_GAP
-        is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
+        is_near = best.relevance - passage.relevance <= limits.relevance_gap
+        is_new = not any(_is_repeated(passage, quoted, limits) for quoted in chosen)
         is_asked = not passage.features["unasked"] and passage.mentions_code >= best.mentions_code
         if is_asked and is_near and is_new and len(passage.text) <= chars_left:
             chosen.append(passage)
             chars_left -= len(passage.text)
     return chosen
+
+
+def _is_repeated(passage: RankedPassage, quoted: RankedPassage, limits: _Limits) -> bool:
+    """Return whether `quoted` is of the same text or, if the limits allow only one, the same section."""
+    chunk, other = passage.chunk, quoted.chunk
+    sections = [(each.document_key, each.section) for each in (chunk, other)]
+    return chunk.body == other.body or (limits.is_one_per_section and sections[0] == sections[1])
 
 
 def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:

@@ -25,7 +25,10 @@ A single segment that is longer is quoted as a whole.
 """
 
 MAX_QUOTED_CHARS = 1_200
-"""Maximum total length of the passages of an answer, in characters."""
+"""Maximum total length of the passages of an answer, in characters.
+
+If it is unclear which passage is right, more may be quoted (see `extractive_answer.UNCLEAR`).
+"""
 
 MAX_PASSAGES_PER_CHUNK = 3
 """Maximum number of passages per chunk.
@@ -108,14 +111,16 @@ def is_http_status(code: str) -> bool:
 
 
 def rank_passages(
-    candidates: Iterable[Candidate], weights: Mapping[str, float]
+    candidates: Iterable[Candidate], weights: Mapping[str, float], max_chars: int = MAX_CHARS
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
+
+    `max_chars` is the maximum length of a passage, see `MAX_CHARS`.
 
     Definitions of error codes come first, then passages with `is_asked_section`, then other passages with
     `is_definition`, then all others. Within each of these groups, passages with `mentions_code` come first.
     """
-    passages = [passage for each in candidates for passage in _passages(each, weights)]
+    passages = [each for c in candidates for each in _passages(c, weights, max_chars)]
 
     def order(passage: RankedPassage) -> tuple[bool, bool, bool, bool, float]:
         defines_code = passage.is_definition and bool(passage.codes)
@@ -125,21 +130,23 @@ def rank_passages(
     return sorted(passages, key=order)
 
 
-def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
+def _passages(
+    candidate: Candidate, weights: Mapping[str, float], max_chars: int
+) -> Iterator[RankedPassage]:
     indices, relevance = range(len(candidate.segments)), candidate.relevances
     min_relevance = SIMILAR_SHARE * max(relevance)
     named = [i for i in indices if candidate.is_asked(i) or candidate.mentions_code(i)]
     named = [i for i in indices if candidate.defines_term(i)] or named
     similar = [i for i in indices if relevance[i] >= min_relevance]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
-    for chosen in dict.fromkeys(_choose_segments(candidate, i) for i in anchors):
+    for chosen in dict.fromkeys(_choose_segments(candidate, i, max_chars) for i in anchors):
         yield _passage(candidate, chosen, weights)
 
 
-def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
+def _choose_segments(candidate: Candidate, anchor: int, max_chars: int) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, sorted by `_asked_rows_first`.
 
-    The passage has up to `MAX_CHARS` characters; code that the question contains is not counted. If the
+    The passage has up to `max_chars` characters; code that the question contains is not counted. If the
     anchor is a table row, `_further_rows` chooses other rows of its table. Then the segments before and
     after are added, unless the anchor needs no context, such as the row of an error code.
     """
@@ -149,7 +156,7 @@ def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
 
     def add(index: int) -> bool:
         length = 0 if index in candidate.pasted else len(segments[index].text)
-        if chosen and length + sum(chosen.values()) > MAX_CHARS:
+        if chosen and length + sum(chosen.values()) > max_chars:
             return False
         chosen[index] = length
         return True
