@@ -18,7 +18,7 @@ from ingestion.text.language import estimate_tokens
 from ingestion.text.markdown_blocks import MarkdownBlock, code_fence, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
-CHUNKER_VERSION = 3
+CHUNKER_VERSION = 4
 """Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
@@ -39,7 +39,13 @@ bytes, so the blocks of a chunk have at most 40,000 bytes. It is also at least 1
 8,000 blocks. The blank lines between the blocks, with 2 bytes each, have at most 16,000 bytes.
 """
 
+MAX_INTRODUCTION_CHARS = 150
+"""Maximum length of a paragraph that stays with the list, table or code below it, in characters."""
+
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LIST_TABLE_OR_CODE = re.compile(r"\s*(?:[-*+]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
+"""Matches the start of a list, a table or a code block."""
+
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
 """Matches a text whose second line may be the delimiter row of a table, such as `| --- | --- |`."""
 
@@ -121,7 +127,10 @@ def _digest(*parts: str) -> str:
 
 
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
-    """Yield the section's body in parts, split between blocks if possible."""
+    """Yield the section's body in parts, split between blocks if possible.
+
+    A short paragraph stays with the list, table or code below it, which may be unclear without it.
+    """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
     if not section.body.strip():
@@ -134,12 +143,21 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
     for piece in _split_blocks(_blocks(section, max_weight), max_weight):
         weight = _weight(piece)
         if part and part_weight + weight > max_weight:
+            fits = len(part) > 1 and _weight(part[-1]) + weight <= max_weight
+            carried = [part.pop()] if fits and _introduces(part[-1], piece) else []
             yield "\n\n".join(part)
-            part, part_weight = [], 0
+            part, part_weight = carried, sum(map(_weight, carried))
         part.append(piece)
         part_weight += weight
     if part:
         yield "\n\n".join(part)
+
+
+def _introduces(block: str, following: str) -> bool:
+    """Return whether `block` is a short paragraph above a list, a table or a code block."""
+    is_paragraph = not _LIST_TABLE_OR_CODE.match(block)
+    is_short = len(block) <= MAX_INTRODUCTION_CHARS
+    return is_paragraph and is_short and bool(_LIST_TABLE_OR_CODE.match(following))
 
 
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:

@@ -316,3 +316,11 @@ def test_positions_are_consecutive() -> None:
     starts = [chunk.body[:4] for chunk in found]
     assert len(starts) > 10
     assert all(one < other for one, other in pairwise(starts))
+
+
+@pytest.mark.parametrize("block", ["- Delete the kiln.\n- Keep the jars.", table(3), fence(3)])
+def test_short_paragraph_stays_with_the_block_below_it(block: str) -> None:
+    filler, governing = "word " * 60, "The following is **not** done. The list may grow."
+    first, second = chunks(f"{filler}\n\n{governing}\n\n{block}", max_tokens=90)
+    assert first.body.strip() == filler.strip()
+    assert second.body == f"{governing}\n\n{block}"
