@@ -95,6 +95,16 @@ def test_permission_is_read(name: str, tmp_path: Path) -> None:
     ]
 
 
+def test_heading_about_permissions_names_an_operation(tmp_path: Path) -> None:
+    page = "# Piers\n\n## Check the permissions of a pier\n\n`POST /v1/check`\n\nWith `mode`, it only reads.\n"
+    other = "\n## Book a pier\n\n`POST /v1/piers`\n"
+    parameters = "\n| Name | Type |\n| --- | --- |\n| boat | string |\n"
+    text = f"{page}{parameters}{other}{parameters}"
+    lines = read_lines(text, tmp_path / "page.mdx")
+    assert lines[0] == "POST /v1/check Check the permissions of a pier"
+    assert "mode" not in lines
+
+
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [

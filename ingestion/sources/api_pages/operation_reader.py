@@ -178,7 +178,11 @@ class OperationReader:
                 [scope for _, v in labelled for scope in scopes_of_value(v)]
             )
         elif is_about_permissions:
-            self._builder.add_permissions(scopes_of_value(block.text))
+            named = scopes_of_value(block.text)
+            if is_sentence:
+                # Below "Check the permissions of a repository", it may be about something else.
+                named = stated or [scope for scope in named if ":" in scope.name]
+            self._builder.add_permissions(named)
         elif self._above.is_about_login():
             self._builder.add_permissions(scopes_of_facts("", block.text) or stated)
         else:

@@ -13,7 +13,7 @@ from ingestion.sources.api_pages.calls import ANY_METHOD, CALL, OPENING_CALL, is
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.sources.api_pages.located_calls import EXAMPLE, LocatedCall
-from ingestion.sources.api_pages.permissions import is_scope_label
+from ingestion.sources.api_pages.permissions import is_scope_label, is_scope_title
 from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 from ingestion.text.typography import has_chinese
@@ -363,7 +363,7 @@ def section_operation_name(
     if not headings and is_first:
         candidates.append(title)
     for name in map(_without_call, candidates):
-        if name and not is_generic_heading(name) and not is_scope_label(name):
+        if name and not is_generic_heading(name) and not is_scope_title(name):
             return name
     call = f"{located.call.method} {split_origin(located.call.url)[1] or located.call.url}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
