@@ -143,19 +143,18 @@ _BETWEEN = (
     r"(?:\s?[/、，和与跟及或]\s?|\s?还是\s?|,\s|(?:,\s|\s)(?:or|and|vs\.?|versus)\s)"
     r"(?:when\s|什么时候是?)?(?:an?\s)?"
 )
-_STATUSES = re.compile(
-    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?)?(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS}){{1,9}}+)"
-    r"(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
-    re.IGNORECASE,
+_NUMBERED = (
+    r"(?:\b(?:room|order|user|line|port|page|row|id|no\.?|number)|[第#$¥]|[房订单户口页行号])\s?"
 )
-"""Two HTTP error statuses or more, with a word that ends with `s` before them and a word after them."""
+"""Text before a number that numbers something or is an amount."""
 
-_LAST_STATUS = re.compile(
-    r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
-    rf"|冲突|失败|拒绝|无效|被拒)\s?{_UNROUND_STATUS}\W*\Z",
+_STATUSES = re.compile(
+    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?|({_NUMBERED}))?"
+    rf"(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS}){{0,9}}+)"
+    rf"(?!{_BETWEEN}\d)(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
     re.IGNORECASE,
 )
-"""An HTTP error status at the end of a question, after a word for a failure: "version conflict 409"."""
+"""HTTP error statuses, with a word that ends with `s` or a noun before them, and a word after them."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
@@ -407,21 +406,18 @@ def hexadecimal(number: str) -> str:
 
 def _is_about_errors(question: str) -> bool:
     patterns = (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER)
-    if any(each.search(question) for each in patterns) or _compares_statuses(question):
-        return True
-    # "What is the full URL, the host failed 404" asks about something else.
-    return bool(_LAST_STATUS.search(question)) and not _INTERROGATIVE.search(question)
+    return any(each.search(question) for each in patterns) or _has_status(question)
 
 
-def _compares_statuses(question: str) -> bool:
-    """Return whether `question` has HTTP error statuses next to each other that count nothing.
+def _has_status(question: str) -> bool:
+    """Return whether `question` has HTTP error statuses that count and number nothing.
 
     They may count what follows, as in "401 or 403 items", or number what precedes: "rooms 401 and 404".
     """
     return any(
         re.search(_UNROUND_STATUS, statuses)
-        and not any(map(is_content_word, (plural.lower(), noun.lower())))
-        for plural, statuses, noun in _STATUSES.findall(question)
+        and not (numbered or any(map(is_content_word, (plural.lower(), noun.lower()))))
+        for plural, numbered, statuses, noun in _STATUSES.findall(question)
     )
 
 
