@@ -269,7 +269,7 @@ def test_search_terms_are_compared_on_the_samples(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_question_has_search_terms_in_its_file(part: Part) -> None:
-    ids = {question.id for name in SETS for question in read_set(name, part)}
+    ids = {question.id for name in search_terms.TERM_SETS for question in read_set(name, part)}
     assert set(search_terms.read_terms(part)) == ids
 
 

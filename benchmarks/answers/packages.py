@@ -22,6 +22,9 @@ PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps")
 NPM = ("npm", "pack", "--silent")
 APT = ("apt-get", "download", "--quiet")
 
+BACKENDS = Path(__file__).with_name("backends")
+"""Folder with stand-ins for build backends."""
+
 
 @dataclass(frozen=True)
 class Package:
@@ -33,6 +36,8 @@ class Package:
     """The command that downloads the package into the current folder."""
     documents: tuple[str, ...]
     """The files and folders of the package that are copied."""
+    left_out: tuple[str, ...] = ()
+    """Files and folders that are not copied: paths below the folder that the documents are copied to."""
 
 
 TUSHARE = Package("tushare", (*PIP, "tushare-docs-mcp==0.2.0"), ("tushare_docs_mcp/docs",))
@@ -67,12 +72,35 @@ WECOM = Package(
     (*NPM, "@wecom/wecom-openclaw-plugin@2026.7.2"),
     ("package/skills", "package/README.md"),
 )
+SYNAPSE = Package(
+    "synapse",
+    (
+        "env", f"PYTHONPATH={BACKENDS}", *PIP, "--no-build-isolation",
+        "--no-binary", "matrix-synapse", "matrix-synapse==1.163.2",
+    ),
+    ("matrix_synapse-1.163.2/docs",),
+    tuple(
+        f"docs/{path}"
+        for path in (
+            "README.md", "ancient_architecture_notes.md", "auth_chain_difference_algorithm.md",
+            "changelogs", "code_style.md", "deprecation_policy.md", "development",
+            "log_contexts.md", "replication.md", "tcp_replication.md", "website_files",
+        )
+    ),
+)  # fmt: skip
+OPENVIKING = Package(
+    "openviking",
+    (*PIP, "--no-binary", "openviking", "openviking==0.5.2"),
+    ("openviking-0.5.2/docs/zh",),
+    ("zh/about", "zh/api/99-api-doc-writing-guide.md"),
+)
 
 
 def main() -> None:
     """Download and unpack all packages."""
     for package in (
         TUSHARE, BLOCKFROST, ICINGA, DRF, MEETING, PHONEPE, GITHUB, CLOUDBASE, SHIPENGINE, WECOM,
+        SYNAPSE, OPENVIKING,
     ):  # fmt: skip
         try:
             copy_documents(package, PACKAGES / package.name)
@@ -95,6 +123,8 @@ def copy_documents(package: Package, target: Path) -> None:
         target.mkdir(parents=True)
         for path in package.documents:
             _copy(content / path, target / Path(path).name)
+    for path in package.left_out:
+        _remove(target / path)
     for compressed in list(target.rglob("*.gz")):
         compressed.with_suffix("").write_bytes(gzip.decompress(compressed.read_bytes()))
         compressed.unlink()
@@ -124,6 +154,13 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copytree(source, target)
     else:
         shutil.copy(source, target)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 if __name__ == "__main__":

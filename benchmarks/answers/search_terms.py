@@ -39,6 +39,10 @@ from schemas.settings import Settings
 MARKER = "search terms"
 
 
+TERM_SETS = tuple(name for name in SETS if name not in ("synapse", "openviking"))
+"""The sets whose questions have search terms."""
+
+
 class Evidence(NamedTuple):
     """Whether the chunks found for one question state all facts.
 
@@ -51,7 +55,9 @@ class Evidence(NamedTuple):
 
 
 @click.command()
-@click.option("--set", "names", type=click.Choice(SETS), multiple=True, help="May be repeated.")
+@click.option(
+    "--set", "names", type=click.Choice(TERM_SETS), multiple=True, help="May be repeated."
+)
 @click.option(
     "--document",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -64,7 +70,7 @@ def main(names: Sequence[str], document: Path | None, data: Path, cache: Path) -
     if document:
         around_markers(document, MARKER)  # before minutes of work
     found: list[Evidence] = []
-    for name in names or SETS:
+    for name in names or TERM_SETS:
         if not is_available(name, data):
             click.echo(f"{name}: left out, its documents are missing", err=True)
             continue

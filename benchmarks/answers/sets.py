@@ -228,6 +228,24 @@ CORPORA = (
         "wecom",
         origin="package",
     ),
+    Corpus(
+        "synapse",
+        "Synapse",
+        "Synapse, a Matrix homeserver: admin API, configuration, authentication, federation and modules",
+        "en",
+        "markdown",
+        "synapse/docs",
+        origin="package",
+    ),
+    Corpus(
+        "openviking",
+        "OpenViking",
+        "OpenViking：AI Agent 的上下文数据库，包括资源、记忆、技能、会话、检索、部署和模型网关",
+        "zh",
+        "markdown",
+        "openviking/zh",
+        origin="package",
+    ),
 )
 
 EVERYDAY = "everyday"
