@@ -109,10 +109,13 @@ def test_documents_of_a_package_are_copied_and_decompressed(tmp_path: Path) -> N
     archive, target = tmp_path / "package.whl", tmp_path / "documents"
     with zipfile.ZipFile(archive, "w") as package:
         package.writestr("inner/docs/guide.md.gz", gzip.compress(b"# Guide"))
-        package.writestr("inner/other.md", "left out")
+        package.writestr("inner/other.md", "not listed")
+        package.writestr("inner/docs/history.md", "left out")
+        package.writestr("inner/docs/development/style.md", "left out")
     target.mkdir()
     (target / "old.md").write_text("replaced")
-    copy_documents(Package("x", ("cp", str(archive), "."), ("inner/docs",)), target)
+    left_out = ("docs/history.md", "docs/development")
+    copy_documents(Package("x", ("cp", str(archive), "."), ("inner/docs",), left_out), target)
     files = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
     assert files == {"docs/guide.md"}
     assert (target / "docs" / "guide.md").read_text() == "# Guide"

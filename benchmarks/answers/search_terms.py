@@ -38,7 +38,6 @@ from schemas.settings import Settings
 
 MARKER = "search terms"
 
-
 TERM_SETS = tuple(name for name in SETS if name not in ("synapse", "openviking"))
 """The sets whose questions have search terms."""
 
