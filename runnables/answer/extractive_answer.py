@@ -84,7 +84,7 @@ class _Limits:
     passages: int
     """Maximum number of passages."""
     passage_chars: int
-    """Maximum length of each passage, in characters."""
+    """Maximum length of each passage, in characters (see `passages.MAX_CHARS`)."""
     chars: int
     """Maximum total length of the passages of an answer, in characters."""
     relevance_gap: float
@@ -93,11 +93,10 @@ class _Limits:
     Relevance is in log-odds: at a difference of 2, the odds that the further passage is right are 0.14
     times (e^-2) those of the best one.
     """
-    is_one_per_section: bool
 
 
-_CLEAR_LIMITS = _Limits(4, MAX_CHARS, MAX_QUOTED_CHARS, 2.0, is_one_per_section=False)
-_UNCLEAR_LIMITS = _Limits(6, 450, 1_800, 3.0, is_one_per_section=True)
+_CLEAR_LIMITS = _Limits(4, MAX_CHARS, MAX_QUOTED_CHARS, 2.0)
+_UNCLEAR_LIMITS = _Limits(6, 450, 1_800, 3.0)
 """The limits if it is unclear which passage is right (see `UNCLEAR`)."""
 
 MIN_NAME_CHARS = 4
@@ -178,12 +177,12 @@ def find_quotes(
             whole = structured if len(parts) == 1 else None
             about = _about_named_api(best, part, part_terms, whole)
         candidates = list(_candidates(about, part_terms, state))
-        ranked.append(_ranked(candidates, weights, part_terms, state))
-        limits = _CLEAR_LIMITS
-        if ranked[-1] and first_probability(ranked[-1]) < UNCLEAR:
+        passages, limits = _ranked(candidates, weights, part_terms, state), _CLEAR_LIMITS
+        ranked.append(passages)
+        if passages and first_probability(passages) < UNCLEAR:
             limits = _UNCLEAR_LIMITS
-        shown = _ranked(candidates, weights, part_terms, state, limits.passage_chars)
-        chosen += _choose_passages(shown, terms, compared, limits, len(parts))
+            passages = _ranked(candidates, weights, part_terms, state, limits.passage_chars)
+        chosen += _choose_passages(passages, terms, compared, limits, len(parts))
     return Quotes(
         terms, _complete(chosen, terms, state, collection), ranked, bool(sent_fields(details))
     )
@@ -418,19 +417,12 @@ def _choose_passages(
         if len(chosen) >= limits.passages:
             break
         is_near = best.relevance - passage.relevance <= limits.relevance_gap
-        is_new = not any(_is_repeated(passage, quoted, limits) for quoted in chosen)
+        is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
         is_asked = not passage.features["unasked"] and passage.mentions_code >= best.mentions_code
         if is_asked and is_near and is_new and len(passage.text) <= chars_left:
             chosen.append(passage)
             chars_left -= len(passage.text)
     return chosen
-
-
-def _is_repeated(passage: RankedPassage, quoted: RankedPassage, limits: _Limits) -> bool:
-    """Return whether `quoted` is of the same text or, if the limits allow only one, the same section."""
-    chunk, other = passage.chunk, quoted.chunk
-    sections = [(each.document_key, each.section) for each in (chunk, other)]
-    return chunk.body == other.body or (limits.is_one_per_section and sections[0] == sections[1])
 
 
 def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:

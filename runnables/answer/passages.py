@@ -164,7 +164,7 @@ def _choose_segments(candidate: Candidate, anchor: int, max_chars: int) -> tuple
     rows = [anchor, *(_further_rows(candidate, anchor) if is_row else ())]
     for index in rows:
         add(index)
-    chosen |= _single_rest(segments, rows, chosen)
+    chosen |= _single_rest(segments, rows, chosen, max_chars)
     chosen |= _introduction(segments, min(chosen))
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
         left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
@@ -172,7 +172,7 @@ def _choose_segments(candidate: Candidate, anchor: int, max_chars: int) -> tuple
             left_out.update(_same_block(segments, anchor))
         _grow(candidate.relevances, min(chosen), max(chosen), lambda i: i in left_out or add(i))
         items = [i for i in _same_block(segments, max(chosen)) if segments[i].list_size]
-        chosen |= _single_rest(segments, items, chosen)
+        chosen |= _single_rest(segments, items, chosen, max_chars)
         # The items may be from the middle of their list, whose introduction also governs them.
         chosen |= _introduction(segments, min(_same_block(segments, min(chosen))))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
@@ -206,14 +206,15 @@ def _introduces(segments: Sequence[Segment], index: int) -> bool:
 
 
 def _single_rest(
-    segments: Sequence[Segment], indices: Sequence[int], chosen: Collection[int]
+    segments: Sequence[Segment], indices: Sequence[int], chosen: Collection[int], max_chars: int
 ) -> dict[int, int]:
     """Return the one of `indices` that is not in `chosen`, if it is short and the only one.
 
-    Its length is 0: it is not counted, because an ellipsis in its place would be hardly shorter.
+    `max_chars` is the maximum length of the passage; a third of it is short. Its length in the result is 0:
+    it is not counted, because an ellipsis in its place would be hardly shorter.
     """
     rest = [index for index in indices if index not in chosen]
-    is_short = len(rest) == 1 and len(segments[rest[0]].text) <= MAX_CHARS // 3
+    is_short = len(rest) == 1 and len(segments[rest[0]].text) <= max_chars // 3
     return {rest[0]: 0} if is_short else {}
 
 
