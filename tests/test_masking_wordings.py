@@ -60,6 +60,8 @@ MASKED: list[tuple[str, list[str]]] = [
     ("Authorization: Custom aB3dE5fG7hJ9kL2m then it fails", ["aB3dE5fG7hJ9kL2m"]),
     ('Authorization: "Custom aB3dE5fG7hJ9kL2m" then it fails', ["aB3dE5fG7hJ9kL2m"]),
     ("Authorization: Custom scheme abcDEF765432xyz123", ["abcDEF765432xyz123"]),
+    ("Authorization: Acme v1 abcdef765432xyz", ["abcdef765432xyz"]),
+    ("Authorization: Acme Scheme abcdef765432XYZ", ["abcdef765432XYZ"]),
     ("身份证 110105194912 31002X 不通过", ["110105194912", "31002X"]),
     # random values in code and in lines about keys
     (f'jwt.encode(payload, "{HEX}", algorithm="HS256")', [HEX]),

@@ -95,11 +95,11 @@ _GROUPED = re.compile(
 """A number with spaces or dashes, such as 110105 19491231 002X or 622202 1234567890128."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
 _SCHEME = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +(?:[a-z]{2,10} +(?=[A-Za-z0-9]{12})(?=[A-Za-z]{0,40}\d))?)?+"
+    r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +(?:[A-Za-z][a-z0-9]{1,9} +(?=[A-Za-z0-9]{12})(?=[A-Za-z]{0,40}\d))?)?+"
 )
 """The optional scheme before credentials, such as Bearer.
 
-A second word, as in "Custom scheme …", is in lower case, and letters with a digit follow it.
+A second word, as in "Custom scheme …", is short, and letters with a digit follow it.
 """
 _CREDENTIALS = re.compile(
     r"(?:\w{1,40}=(?:\\{0,4}\"[^\"\\\n]*\\{0,4}\"|[^\s,;\"'`\\‹›]+)(?:[,;][ ]?)?)+"
