@@ -143,18 +143,23 @@ _BETWEEN = (
     r"(?:\s?[/、，和与跟及或]\s?|\s?还是\s?|,\s|(?:,\s|\s)(?:or|and|vs\.?|versus)\s)"
     r"(?:when\s|什么时候是?)?(?:an?\s)?"
 )
-_NUMBERED = (
-    r"(?:\b(?:room|order|user|line|port|page|row|id|no\.?|number)|[第#$¥]|[房订单户口页行号])\s?"
-)
-"""Text before a number that numbers something or is an amount."""
-
 _STATUSES = re.compile(
-    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?|({_NUMBERED}))?"
-    rf"(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS}){{0,9}}+)"
-    rf"(?!{_BETWEEN}\d)(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
+    rf"(?:\b([a-z]+(?<!s)s)\s(?:between\s)?)?(?<![A-Za-z0-9_.,/-])({_STATUS}(?:{_BETWEEN}{_STATUS}){{1,9}}+)"
+    r"(?!\s?(?:[个条次元块天秒年页号房室米字人度]|分钟|小时|毫秒))(?:\s([a-z]+))?",
     re.IGNORECASE,
 )
-"""HTTP error statuses, with a word that ends with `s` or a noun before them, and a word after them."""
+"""Two HTTP error statuses or more, with a word that ends with `s` before them and a word after them."""
+
+_CLAUSE_END = r"\s*(?:\Z|[,，。;；!！?？]|\.(?!\d))"
+_LONE_STATUS = re.compile(
+    rf"(?<!\d)[,，;；。]\s?{_UNROUND_STATUS}(?={_CLAUSE_END})"
+    r"|(?:(?<!\d)(?<!\d\s)(?:一直|老是?|总是?|偶尔|经常|突然|直接|就|又|还是|全是|都是)"
+    r"|\b(?:always|just gives?|keeps? (?:giving|getting|returning)|still|suddenly|sometimes|occasionally"
+    r"|randomly|yields?|conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden"
+    rf"|invalid)|冲突|失败|拒绝|无效|被拒)\s?{_UNROUND_STATUS}(?={_CLAUSE_END}|\s(?:啥|怎么|为什么|原因|why))",
+    re.IGNORECASE,
+)
+"""An HTTP error status that is a clause, or ends one after a word for a failure or how often it happens."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
@@ -410,14 +415,14 @@ def _is_about_errors(question: str) -> bool:
 
 
 def _has_status(question: str) -> bool:
-    """Return whether `question` has HTTP error statuses that count and number nothing.
+    """Return whether `question` has a lone HTTP error status, or several that count nothing.
 
     They may count what follows, as in "401 or 403 items", or number what precedes: "rooms 401 and 404".
     """
-    return any(
+    return _LONE_STATUS.search(question) is not None or any(
         re.search(_UNROUND_STATUS, statuses)
-        and not (numbered or any(map(is_content_word, (plural.lower(), noun.lower()))))
-        for plural, numbered, statuses, noun in _STATUSES.findall(question)
+        and not any(map(is_content_word, (plural.lower(), noun.lower())))
+        for plural, statuses, noun in _STATUSES.findall(question)
     )
 
 
