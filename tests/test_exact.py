@@ -278,6 +278,7 @@ def test_short_code_of_a_pasted_response_is_missing(
         ("GET /jars HTTP/1.1 failed\nExpected: 200\nActual: 404\nWhy?", []),
         ("GET /jars HTTP/1.1\nLid: x\n\nHTTP/2 429\nCooldown: 7", ["lid", "cooldown"]),
         ("HTTP/1.1 429 Too Many\r\nCooldown: 7\r\n\r\nQuestion: why?", ["cooldown"]),
+        ("HTTP/2 429\nx-lid-open: 30\nCool-Down: 3\n\nnote: x", ["cool-down"]),
         ("We support HTTP/2 only. Background: our proxy. Goal: one kiln.", []),
         ("what may the Cooldown header contain", ["cooldown"]),
         ("HTTP/1.1 200 OK Cooldown: 7 Content-Type: text/html What now?", ["cooldown"]),
@@ -293,8 +294,11 @@ def test_header_is_an_identifier(question: str, names: list[str]) -> None:
     assert set(names) <= set(extract_identifiers(question))
 
 
-def test_header_of_a_sample_response_is_no_definition() -> None:
-    sample = page("sample", "```http\nHTTP/1.1 200 OK\nServer: x\nCooldown: 7\n\n{}\n```")
+@pytest.mark.parametrize(
+    "message", ["HTTP/1.1 200 OK\nServer: x\nCooldown: 7", "HTTP/2 429\ndate: x\ncooldown: 7"]
+)
+def test_header_of_a_sample_response_is_no_definition(message: str) -> None:
+    sample = page("sample", f"```http\n{message}\n\n{{}}\n```")
     described = page("described", "Cooldown: seconds to wait")
     strengths = [definition_strength(chunk, ["cooldown"]) for chunk, *_ in (sample, described)]
     assert strengths == [0, DEFINED]

@@ -65,7 +65,7 @@ _NAME = re.compile(
 
 HTTP_MESSAGE = re.compile(
     r"^[ \t<>]*(?:HTTP/\d(?:\.\d)?[ \t]+\d{3}\b.*|[A-Z]+[ \t]\S+[ \t]HTTP/\d(?:\.\d)?[ \t\r]*)"
-    r"(?:\n[ \t<>]*[A-Z][\w-]*:.*)+",
+    r"(?:\n[ \t<>]*[A-Za-z][A-Za-z0-9-]*:.*)+",
     re.MULTILINE | re.ASCII,
 )
 """The first line and the headers of an HTTP message, which may be the output of `curl -v`."""

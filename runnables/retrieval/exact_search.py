@@ -125,9 +125,6 @@ _DECLARATION = (
 )
 """Words of programming languages that declare a name, and the packages and classes before a name."""
 
-_SAMPLE_MESSAGE = HTTP_MESSAGE
-"""The first line and the headers of a sample request or response, which define no identifiers."""
-
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
 """Characters after an identifier that is only the start of a longer one."""
 
@@ -425,8 +422,8 @@ def _strengths_in_body(body: str, identifier: str) -> tuple[int, ...]:
     """
     strengths = []
     header = ""
-    if "HTTP/" in body:
-        body = _SAMPLE_MESSAGE.sub("", body)
+    if "HTTP/" in body:  # the headers of a sample message define nothing
+        body = HTTP_MESSAGE.sub("", body)
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
