@@ -70,8 +70,11 @@ HTTP_MESSAGE = re.compile(
 )
 """The first line and the headers of an HTTP message, which may be the output of `curl -v`."""
 
-_JOINED_MESSAGE = re.compile(r"\bHTTP/\d(?:\.\d)?\s\d{3}\b[^\n.?!。？！]*+(?=[\n.?!。？！]|\Z)")
-"""The status line and the headers of an HTTP message on one line, up to the end of a sentence."""
+_JOINED_MESSAGE = re.compile(
+    r"\bHTTP/\d(?:\.\d)?\s(?:\d{3}\b|[A-Z][A-Za-z0-9-]*:\s)(?:[^\n.?!。？！]|[.?!](?=\S))*+",
+    re.ASCII,
+)
+"""The first line and the headers of an HTTP message on one line, up to the end of a sentence."""
 
 _HEADER_LINE = re.compile(r"(?<=\s)([A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*):(?=\s)", re.ASCII)
 """A header in an HTTP message."""
@@ -372,8 +375,7 @@ def header_names(question: str) -> list[str]:
     These are the headers of a pasted message, except those of most messages such as `Content-Type`, and the
     capitalised words before "header". Words that developers use on every platform do not count.
     """
-    messages = HTTP_MESSAGE if "\n" in question else _JOINED_MESSAGE
-    pasted = " ".join(messages.findall(question))
+    pasted = " ".join(HTTP_MESSAGE.findall(question) or _JOINED_MESSAGE.findall(question))
     names = [name for name in _HEADER_LINE.findall(pasted) if name.lower() not in _COMMON_HEADERS]
     names += _HEADER_IN_PROSE.findall(question)
     return [name.lower() for name in names if name.lower() not in DEVELOPER_WORDS]
