@@ -120,9 +120,15 @@ def test_amounts_are_no_ranges_of_codes() -> None:
         ("2024-100234", "40014", False),
         ("40000~40099", "40014", True),
         ("100 to 199", "150", True),
+        ("9000~10999", "10040", True),
+        ("1000 to 99999", "40014", True),
+        ("-999~-1000", "-999", True),
+        ("-1099--999", "-1040", True),
+        ("0100-0199", "0150", True),
+        ("555~0100200", "40014", False),
     ],
 )
-def test_bounds_of_a_range_have_the_same_number_of_digits(
+def test_numbers_of_different_length_with_a_dash_are_no_range(
     name: str, number: str, is_found: bool
 ) -> None:
     body = f"| code | text |\n| --- | --- |\n| {name} | Kiln desk |"

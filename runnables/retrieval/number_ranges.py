@@ -19,7 +19,7 @@ ERROR_TABLE_QUERY = "错误码 error code"
 _CODE = re.compile(r"-?\d{3,9}", re.ASCII)
 """A number that may be a code. Ranges of shorter numbers, such as `1-10`, are amounts or row numbers."""
 
-_RANGE = re.compile(r"(-?\d{3,9})\s?(?:[~～–—―-]|\.\.\.?|…|至|到|to)\s?(-?\d{3,9})", re.ASCII)
+_RANGE = re.compile(r"(-?\d{3,9})\s?([~～–—―-]|\.\.\.?|…|至|到|to)\s?(-?\d{3,9})", re.ASCII)
 _RANGE_IN_ROW = re.compile(r"\d{3}[`*\s\\]{0,3}(?:[~～–—―.…至到-]|to)", re.ASCII)
 """Matches in every row with a range. Most rows have no range, so their cells need not be read."""
 
@@ -100,10 +100,16 @@ def _read_ranges(body: str) -> Iterator[tuple[str, int, int]]:
 def _bounds(name: str) -> tuple[int, int] | None:
     """Return the bounds of the range `name`, lower first; None if it is no range.
 
-    The bounds have the same number of digits, unlike the parts of a telephone number: `555-0100200`.
+    Dashes also separate the parts of telephone numbers and serial numbers, such as `555-0100200`. Two
+    numbers with a dash are therefore a range only if they are equally long, or one is negative.
     """
     match = _RANGE.fullmatch(name)
-    if not match or len(match[1].lstrip("-")) != len(match[2].lstrip("-")):
+    if not match:
         return None
-    low, high = sorted(map(int, match.groups()))
+    first, separator, second = match.groups()
+    is_dashed = separator in "-–" and "-" not in first + second
+    is_other = is_dashed and len(first) != len(second)
+    if is_other or (second.startswith("0") and not first.startswith("0")):
+        return None
+    low, high = sorted((int(first), int(second)))
     return low, high
