@@ -63,11 +63,18 @@ _GENERAL_COMMAND = re.compile(
 """A command of a tool that every platform uses, such as `curl -X POST`, to the end of its last line."""
 
 _REQUEST_BEFORE = re.compile(
-    r"(?:(?:\A|\bcall\s)[A-Z]{3,6}\s/\S*\swith(?:\s(?:the\s)?body)?|\brequest body|请求体)"
+    r"(?:(?P<answer>(?:\b(?:answer|repl|respon)\w*(?:\s(?:to|of|for))?|\bfrom)\s)?"
+    r"\b(?:GET|POST|PUT|PATCH|DELETE)\s/\S*\swith(?:\s(?:the\s)?body)?|\brequest body|请求体"
+    r"|(?<!\S)(?:-d|--data(?:-raw)?)"
+    r"|(?:(?:\A|[，,。；;？?！!]|(?<![给向对])我们?|怎么|如何)(?:[给向往]\s?/\S{0,200})?"
+    r"|调用\s?/\S{0,200})\s?(?:发送|传)[了入]?)"
     r"\s?(?:is\s|[是为:：=])?\s?(?:```\w*\s)?[\s`'\"]?\Z",
     re.IGNORECASE,
 )
-"""Matches the text before pasted JSON if it says that the JSON is a request, as in "POST /chat with"."""
+"""Matches the text before pasted JSON if it says that the JSON is a request, as in "POST /chat with".
+
+The group `answer` matches if the JSON is the answer to the request, as in "responds to POST /chat with".
+"""
 
 _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
@@ -229,9 +236,10 @@ def _response_among(bodies: Iterable[tuple[str, JsonObject]], text: str) -> Json
             last = raw, body
         elif _is_response(fields):
             return body
-    if last is None or _REQUEST_BEFORE.search(text.rpartition(last[0])[0]):
+    if last is None:
         return None
-    return last[1]
+    request = _REQUEST_BEFORE.search(text.rpartition(last[0])[0])
+    return last[1] if request is None or request["answer"] else None
 
 
 def _is_response(fields: JsonObject) -> bool:
