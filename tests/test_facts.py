@@ -299,6 +299,16 @@ def test_invented_names_are_listed_as_written(statement: str, fact: str) -> None
     assert fact in statement
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_parts_of_nested_names_are_fields_in_any_order_of_the_texts(order: int) -> None:
+    texts = ["| `kiln` | A kiln. |", "See `kiln.lid`.", "See lid.hinge.", "See hinge.pin."]
+    index = FactIndex(texts[::order])
+    assert find_unverified_facts("Read `kiln.pin`.", index) == []
+    assert find_unverified_facts("Read `kiln.bolt`.", index) == ["kiln.bolt"]
+    index.add("See pin.bolt.")
+    assert find_unverified_facts("Read `kiln.bolt`.", index) == []
+
+
 def test_method_and_path_must_occur_in_one_text() -> None:
     apart = FactIndex(["Use `POST`.", "See `/shop/v2/parcels`."])
     assert find_unverified_facts("POST /shop/v2/parcels", apart) == ["POST /shop/v2/parcels"]

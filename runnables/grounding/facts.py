@@ -81,10 +81,13 @@ _LIBRARY_AFTER = re.compile(r"\s?`?\s?(?:\blibrar|\bmodule|\bframework|库|模�
 
 
 class FactIndex:
-    """Index of the names in cited chunks and in the question."""
+    """Index of the names in cited chunks and in the question.
+
+    Texts are stored, and indexed when a name is looked up, because many statements contain no name.
+    """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Index `texts`: the question, or the Markdown of chunks.
+        """Store `texts`: the question, or the Markdown of chunks.
 
         An HTTP method in one text does not apply to the paths in another.
         """
@@ -100,8 +103,15 @@ class FactIndex:
         self._pending = list(texts)
 
     def add(self, text: str) -> None:
-        """Add one more text. It is indexed when a name is looked up, because many statements have none."""
+        """Store one more text."""
         self._pending.append(text)
+
+    def _index_pending(self) -> None:
+        if self._pending:
+            for text in self._pending:
+                self._index(text)
+            self._pending.clear()
+            self._add_nested_fields()
 
     def _index(self, text: str) -> None:
         text = text.replace("\\_", "_")
@@ -116,24 +126,25 @@ class FactIndex:
         prose_names = COMPOUND_NAME.findall(blank_program_code(text))
         self._first_parts.update(name.partition(".")[0] for name in prose_names if "." in name)
         self._code_prefixes.update(map(_code_prefix, _CODE_CELL.findall(text)))
-        self._add_nested_fields()
 
     def _add_nested_fields(self) -> None:
-        """If a dotted name begins with a field, index its parts as fields.
+        """If a dotted name begins with a field, index its parts as fields, in any order of the names.
 
         For example, `total` becomes a field if the texts contain the field `data` and `data.total`.
         """
-        for parts in [name.split(".") for name in self._names if "." in name]:
-            if parts[0] in self._fields:
-                self._fields.update(parts)
+        names = [name.split(".") for name in self._names if "." in name]
+        while (
+            nested := {part for first, *rest in names if first in self._fields for part in rest}
+            - self._fields
+        ):
+            self._fields |= nested
 
     def contains(self, mention: Mention) -> bool:
         """Return whether the mentioned name is indexed, or needs no source.
 
         For example, a number that is probably not an error code needs no source.
         """
-        while self._pending:
-            self._index(self._pending.pop(0))
+        self._index_pending()
         match mention.kind:
             case "target":
                 return self._addresses.contains(mention)

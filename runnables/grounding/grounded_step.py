@@ -72,7 +72,7 @@ class Grounder:
     def __init__(
         self, question: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
     ) -> None:
-        """Index the question and the links that the answer may contain.
+        """Store the question, and collect the links that the answer may contain.
 
         `chunks` are the chunks that the model was shown; the first one is number 1.
         """
