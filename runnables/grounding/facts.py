@@ -81,13 +81,10 @@ _LIBRARY_AFTER = re.compile(r"\s?`?\s?(?:\blibrar|\bmodule|\bframework|库|模�
 
 
 class FactIndex:
-    """Index of the names in cited chunks and in the question.
-
-    Texts are stored, and indexed when a name is looked up, because many statements contain no name.
-    """
+    """Index of the names in cited chunks and in the question, built when a name is looked up."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Store `texts`: the question, or the Markdown of chunks.
+        """Store `texts` for the first look-up: the question, or the Markdown of chunks.
 
         An HTTP method in one text does not apply to the paths in another.
         """
@@ -103,7 +100,7 @@ class FactIndex:
         self._pending = list(texts)
 
     def add(self, text: str) -> None:
-        """Store one more text."""
+        """Store one more text. It is indexed at the next look-up, because many statements have no name."""
         self._pending.append(text)
 
     def _index_pending(self) -> None:
@@ -132,12 +129,9 @@ class FactIndex:
 
         For example, `total` becomes a field if the texts contain the field `data` and `data.total`.
         """
-        names = [name.split(".") for name in self._names if "." in name]
-        while (
-            nested := {part for first, *rest in names if first in self._fields for part in rest}
-            - self._fields
-        ):
-            self._fields |= nested
+        fields, names = self._fields, [name.split(".") for name in self._names if "." in name]
+        while new := {part for first, *rest in names if first in fields for part in rest} - fields:
+            fields |= new  # in place
 
     def contains(self, mention: Mention) -> bool:
         """Return whether the mentioned name is indexed, or needs no source.

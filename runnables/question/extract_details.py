@@ -71,10 +71,7 @@ _REQUEST_BEFORE = re.compile(
     r"\s?(?:is\s|[是为:：=])?\s?(?:```\w*\s)?[\s`'\"]?\Z",
     re.IGNORECASE,
 )
-"""Matches the text before pasted JSON if it says that the JSON is a request, as in "POST /chat with".
-
-The group `answer` matches if the JSON is the answer to the request, as in "responds to POST /chat with".
-"""
+"""Matches text before JSON that is a request, or its `answer`, as in "replies to POST /chat with"."""
 
 _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
