@@ -106,6 +106,46 @@ def test_heading_about_permissions_names_an_operation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("title", "is_name"),
+    [
+        *((title, True) for title in ("Check user permissions", "预检泊位权限", "查询泊位的权限")),
+        *(
+            (title, False)
+            for title in ("OAuth 2.0 scopes", "Bot permissions", "2. 权限", "申请权限")
+        ),
+        *((title, False) for title in ("Roles and permissions", "Required scope(s)", "权限和角色")),
+        *((title, False) for title in ("权限点", "权限信息", "权限（必填）", "Read permissions")),
+        ("需要的" * 40 + "x", True),
+    ],
+)
+def test_title_that_begins_with_a_verb_is_no_label_of_permissions(
+    title: str, is_name: bool, tmp_path: Path
+) -> None:
+    table = "| Name | Type |\n| --- | --- |\n| boat | string |\n\n"
+    page = f"# Piers\n\n## {title}\n\n`POST /v1/a`\n\n{table}## Book\n\n`POST /v1/b`\n\n{table}"
+    name = read_operations(page, tmp_path / "page.md")[0].name
+    assert (name == title) == is_name
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("One of the following is needed: `pier.read` or `pier.own`.", ["pier.read", "pier.own"]),
+        ("`Pier.Read.All`.", ["Pier.Read.All"]),
+        ("Delegated: `Pier.Read.All`", ["Pier.Read.All"]),
+        ("You need `pier_read`.", ["pier_read"]),
+        ("开通 `pier_read` 后可用。", ["pier_read"]),
+    ],
+)
+@pytest.mark.parametrize("title", ["Permissions", "权限要求"])
+def test_permission_in_a_sentence_below_a_heading_is_read(
+    title: str, text: str, names: list[str], tmp_path: Path
+) -> None:
+    page = PAGE.format(f"## {title}\n\n{text}\n", "")
+    assert read_lines(page, tmp_path / "page.md") == [*LINES, *names]
+
+
+@pytest.mark.parametrize(
     ("sentence", "expected"),
     [
         ("Books a pier. Role: `pier.book`.", ["pier.book"]),

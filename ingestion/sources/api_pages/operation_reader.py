@@ -179,7 +179,7 @@ class OperationReader:
             )
         elif is_about_permissions:
             named = scopes_of_value(block.text)
-            if is_sentence:
+            if is_sentence and not self._above.is_label_of_permissions():
                 # Below "Check the permissions of a repository", it may be about something else.
                 named = stated or [scope for scope in named if ":" in scope.name]
             self._builder.add_permissions(named)

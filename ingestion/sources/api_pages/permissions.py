@@ -24,12 +24,6 @@ _LABEL = re.compile(
     r"|roles?|角色",
     re.IGNORECASE,
 )
-_TITLE = re.compile(
-    r"(?:\W|所需|需要的?|要求的?|调用|接口|应用|用户|访问|操作|的|和|与|api|oauth|access|required|needed|the|and)*"
-    r"(?:权限|授权(?:范围|项|信息)|scopes?|permissions?|privileges?|roles?|角色)"
-    r"(?:要求|说明|列表|范围|\s(?:required|needed|requirements?))?\W*",
-    re.IGNORECASE,
-)
 _LINE_BREAK = re.compile(r"<br\s*/?>|\n", re.IGNORECASE)
 _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：](?!//))"
@@ -99,11 +93,6 @@ _ONLY_COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 def is_scope_label(label: str) -> bool:
     """Return whether the label of a row or line announces permissions."""
     return _LABEL.fullmatch(label) is not None
-
-
-def is_scope_title(title: str) -> bool:
-    """Return whether a title announces permissions, unlike "Check the permissions of a repository"."""
-    return _TITLE.fullmatch(title) is not None
 
 
 def begins_with_permissions(paragraph: str) -> bool:

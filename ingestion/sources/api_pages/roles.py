@@ -123,6 +123,25 @@ _NAMED_PARAMETERS = re.compile(
     r"|(?:必填|必选|必传|可选|选填|请求|查询|输入)(?:参数|字段|项)\W*|参数\W*",
     re.IGNORECASE,
 )
+_VERB_FIRST = re.compile(
+    r"[\W\d]*+(?:(?!(?:call|query|read|request|write) (?:permission|privilege|scope)s?\W*\Z)"
+    r"(?:abort|activate|add|apply|approve|assign|attach|authorize|batch|bind|bulk"
+    r"|calculate|call|cancel|change|check|clear|close|complete|confirm|copy|count|create|deactivate|delete"
+    r"|detach|disable|download|edit|enable|execute|export|fetch|find|generate|get|import|initiate|insert"
+    r"|invite|invoke|issue|list|lock|login|logout|lookup|make|merge|modify|move|open|patch|pay|place|post"
+    r"|preview|publish|push|put|query|read|refresh|refund|register|reject|release|remove|rename|replace"
+    r"|request|reset|resend|restore|retrieve|retry|return|revoke|rotate|run|save|search|send|set|show|sign"
+    r"|start|stop|store|submit|subscribe|sync|transfer|trigger|unlock|update|upgrade|upload|upsert"
+    r"|validate|verify|view|withdraw|write)(?:\b|(?-i:(?=[A-Z])))"
+    r"|(?:查询|获取|设置|修改|更新|创建|新增|删除|添加|校验|检查|预检|授予|撤销|分配|管理(?!员)|开通|申请)"
+    r"(?!(?:所需)?(?:权限|授权)(?:要求|说明|范围|项|点|信息)?\W*\Z)"
+    r"|(?!(?:permission|privilege|scope|role)s\b)\w+ (?:an?|the|all)\b)",
+    re.IGNORECASE,
+)
+"""The start of a name that begins with a verb, such as "Create order" or "Reconcile an account".
+
+Titles such as "Read permissions" and 申请权限 do not count, because they announce permissions.
+"""
 
 
 class Announcements:
@@ -189,6 +208,11 @@ class Announcements:
         nearest = _without_references(next(text for text in decisive if role_of_title(text)))
         is_weak = roles[0] in ("request", "headers") and not _STRONG_REQUEST.search(nearest)
         return "response" if is_weak and roles[1:2] == ["response"] else roles[0]
+
+    def is_label_of_permissions(self) -> bool:
+        """Return whether the nearest text about permissions is a label, not the name of an action."""
+        texts = (text for text in self.texts() if role_of_title(text) == "permissions")
+        return not begins_with_verb(next(texts, ""))
 
     def role_and_location(self) -> tuple[Role, str]:
         """Return the role and the location of a paragraph about a parameter.
@@ -300,6 +324,11 @@ def _roles(texts: Sequence[str]) -> Iterator[Role]:
 def _without_references(text: str) -> str:
     """Return `text` without the clauses that `_REFERENCE` matches, such as "公共参数见…"."""
     return _REFERENCE.sub(" ", text)
+
+
+def begins_with_verb(title: str) -> bool:
+    """Return whether a title begins with a verb and so names an action: "Check the roles of a user"."""
+    return _VERB_FIRST.match(title) is not None
 
 
 def role_of_title(title: str) -> Role:

@@ -13,8 +13,8 @@ from ingestion.sources.api_pages.calls import ANY_METHOD, CALL, OPENING_CALL, is
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.sources.api_pages.located_calls import EXAMPLE, LocatedCall
-from ingestion.sources.api_pages.permissions import is_scope_label, is_scope_title
-from ingestion.sources.api_pages.roles import role_of_title
+from ingestion.sources.api_pages.permissions import is_scope_label
+from ingestion.sources.api_pages.roles import begins_with_verb, role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 from ingestion.text.typography import has_chinese
 
@@ -42,18 +42,6 @@ _GENERIC_HEADING = re.compile(
 )
 """Headings that are not names of operations; see `is_generic_heading`."""
 _METHOD_BEFORE_NAME = re.compile(rf"(?:{ANY_METHOD})\s+(?P<name>\w.*)", re.DOTALL)
-_VERB_FIRST = re.compile(
-    r"\w+ (?:an?|the|all)\b|(?:abort|activate|add|apply|approve|assign|attach|authorize|batch|bind|bulk"
-    r"|calculate|call|cancel|change|check|clear|close|complete|confirm|copy|count|create|deactivate|delete"
-    r"|detach|disable|download|edit|enable|execute|export|fetch|find|generate|get|import|initiate|insert"
-    r"|invite|invoke|issue|list|lock|login|logout|lookup|make|merge|modify|move|open|patch|pay|place|post"
-    r"|preview|publish|push|put|query|read|refresh|refund|register|reject|release|remove|rename|replace"
-    r"|request|reset|resend|restore|retrieve|retry|return|revoke|rotate|run|save|search|send|set|show|sign"
-    r"|start|stop|store|submit|subscribe|sync|transfer|trigger|unlock|update|upgrade|upload|upsert"
-    r"|validate|verify|view|withdraw|write)(?:\b|(?-i:(?=[A-Z])))",
-    re.IGNORECASE,
-)
-"""The start of a name that begins with a verb, such as "Create order" or "Reconcile an account"."""
 _VERB_WITH_OBJECT = re.compile(r"\w+ (?:an?|the|all|by)\b", re.IGNORECASE)
 _INCOMPLETE = re.compile(
     r"(?:.*\b)?(?:is|are|and|or|by|with|as follows|the following|below)\W*\Z"
@@ -363,7 +351,8 @@ def section_operation_name(
     if not headings and is_first:
         candidates.append(title)
     for name in map(_without_call, candidates):
-        if name and not is_generic_heading(name) and not is_scope_title(name):
+        is_label = is_scope_label(name) and not begins_with_verb(name)
+        if name and not is_generic_heading(name) and not is_label:
             return name
     call = f"{located.call.method} {split_origin(located.call.url)[1] or located.call.url}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
@@ -438,5 +427,5 @@ def _without_prefixes(heading: str) -> str:
 
 def _needs_method(name: str) -> bool:
     """Return whether a name is English and has no verb, so that a method before it is part of the name."""
-    has_verb = has_chinese(name) or _VERB_FIRST.match(name)
+    has_verb = has_chinese(name) or begins_with_verb(name)
     return not has_verb and not is_generic_heading(name)
