@@ -709,6 +709,21 @@ def test_request_line_with_header_lines_states_a_call(tmp_path: Path) -> None:
     ]
 
 
+def test_request_with_a_token_and_a_body_right_below_a_heading_states_a_call(
+    tmp_path: Path,
+) -> None:
+    page = (
+        "# Fleet\n\n## List boats\n\n`GET /boats`\n\n| Name | Required |\n| --- | --- |\n| port | no |\n\n"
+        "## Turn a boat\n\n```http\nPOST /boats/turn\nAuthorization: Bearer abc\n"
+        'Content-Type: application/json\n\n{"course": 90}\n```\n\n'
+        "| Name | Required |\n| --- | --- |\n| course | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        *["GET /boats List boats", "port"],
+        *["POST /boats/turn Turn a boat", "course!"],
+    ]
+
+
 def test_request_with_header_lines_may_be_an_example_of_the_call_above(tmp_path: Path) -> None:
     page = (
         "# Fleet\n\n## Get a boat\n\n`GET /boats/{id}`\n\nSend your key.\n\n"
@@ -716,3 +731,19 @@ def test_request_with_header_lines_may_be_an_example_of_the_call_above(tmp_path:
         "| Name | Required |\n| --- | --- |\n| lang | no |\n"
     )
     assert read_lines(page, tmp_path / "page.md") == ["GET /boats/{id} Get a boat", "id!", "lang"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Authentication\n\nSend the token in a header:\n\n"
+        "```http\nGET /v1/boats\nAuthorization: Bearer <token>\n```\n\n"
+        "## Errors\n\n| Code | Meaning |\n| --- | --- |\n| 40101 | No token |\n",
+        "# Pagination\n\n```http\nGET /v1/boats?page=2\nAccept: application/json\n```\n\n"
+        "| Name | Type | Required |\n| --- | --- | --- |\n| page | int | no |\n",
+        "# Running\n\n## Logs\n\n```\nGET /v1/health\nstatus: 200\n```\n\n"
+        "## Errors\n\n| Code | Meaning |\n| --- | --- |\n| 40101 | No token |\n",
+    ],
+)
+def test_example_with_header_lines_in_a_guide_is_no_operation(page: str, tmp_path: Path) -> None:
+    assert read_lines(page, tmp_path / "page.md") == []

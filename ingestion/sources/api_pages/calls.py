@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Literal, NamedTuple, cast, get_args
 
 from ingestion.sources.api_pages.columns import text_of
@@ -89,6 +89,8 @@ _REQUEST_LINE = re.compile(rf"^\s*({ANY_METHOD})\s+({TARGET})")
 _OTHER_METHOD_LINE = re.compile(r"\s*[A-Z]{3,10}\s+(?:https?://\S+|/\S*)\s*")
 """A line like a request line, with a method that is not in `Method`: `SEARCH /v1/x`."""
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
+_BODY_HEADER = re.compile(r"\s*(?:Content-Type|Host):\s", re.IGNORECASE)
+"""A header line that describes the body or the server, unlike `Authorization` and `Accept`."""
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 """The start of a line of prose in a code block."""
@@ -233,9 +235,10 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
     """Return the calls that a block states.
 
     A code block of request lines may state several calls. A request line with a method that is not in
-    `Method`, such as `SEARCH /v1/x`, is ignored. Header lines and a body may follow a single request line
-    without an HTTP version. A block without code states at most one call. A text about a response, such as
-    the heading "403 GET /v1/x" of an error, states none.
+    `Method`, such as `SEARCH /v1/x`, is ignored. The header `Content-Type` and a body may follow a single
+    request line without an HTTP version; other headers, such as `Authorization`, make it an example. A
+    block without code states at most one call. A text about a response, such as the heading "403 GET
+    /v1/x" of an error, states none.
     """
     if block.kind == "fence":
         lines = code_lines(block)
@@ -246,8 +249,11 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
             for line in lines
             if not (_REQUEST_LINE.match(line) or _OTHER_METHOD_LINE.fullmatch(line))
         ]
-        has_headers = any(map(_HEADER_LINE.match, lines[1:2])) and _REQUEST_LINE.match(lines[0])
-        is_described = has_headers or all(map(_SENTENCE_LINE.match, others))
+        headers = list(takewhile(_HEADER_LINE.match, lines[1:]))
+        has_body = (
+            headers and all(map(_BODY_HEADER.match, headers)) and _REQUEST_LINE.match(lines[0])
+        )
+        is_described = has_body or all(map(_SENTENCE_LINE.match, others))
         if is_message or (others and (len(matches) > 1 or not is_described)):
             return []
         return [call_of(match[1], match[2]) for match in matches]
@@ -263,7 +269,7 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a code block that consists of a request line and a JSON body; else None.
+    """Return the call of a code block that consists of a request line and a body or headers; else None.
 
     The request line must not have an HTTP version, because a message with a version is an example (see
     `message_call`). `above` is the block before `block`; it must be a heading, a label or a bold title.
@@ -274,7 +280,8 @@ def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
     match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
     if match is None or _HTTP_VERSION.search(lines[0]):
         return None
-    return call_of(match[1], match[2]) if lines[1].lstrip().startswith("{") else None
+    is_request = lines[1].lstrip().startswith("{") or _HEADER_LINE.match(lines[1])
+    return call_of(match[1], match[2]) if is_request else None
 
 
 def is_label(block: MarkdownBlock) -> bool:
