@@ -365,6 +365,41 @@ def test_page_with_one_operation_keeps_the_prose_outside_it(tmp_path: Path) -> N
     assert "The resolution" in "".join(section.body for section in prose.sections)
 
 
+FIELDS = "| Name | Type | Required |\n| --- | --- | --- |\n| {} | string | no |\n\n"
+
+
+@pytest.mark.parametrize(
+    ("sections", "name"),
+    [
+        (
+            "## When to use it\n\nDaily.\n\n## Rate limits\n\nTen.\n\n## Query parameters\n\n"
+            f"{FIELDS.format('port')}## Call the search\n\n`GET /v1/boats`\n",
+            "port",
+        ),
+        (
+            "## When to use\n\nDaily.\n\n## Before you begin\n\nGet a key.\n\n## Create the order\n\n"
+            f"`POST /v1/boats`\n\n{FIELDS.format('boat')}## Handle the response\n\n{FIELDS.format('id')}",
+            "> id",
+        ),
+        (
+            "## Use cases\n\nTwo.\n\n## Prerequisites\n\nA key.\n\n## Endpoint of orders\n\n"
+            f"`POST /v1/boats`\n\n## What to send\n\n{FIELDS.format('boat')}"
+            f"## What you get back\n\n{FIELDS.format('id')}",
+            "boat",
+        ),
+        (
+            "## Plans\n\nTwo.\n\n## Authentication\n\n| Header | Type | Required |\n| --- | --- | --- |\n"
+            f"| X-Sign | string | no |\n\n## Order\n\n`POST /v1/boats`\n\n{FIELDS.format('boat')}",
+            "X-Sign",
+        ),
+    ],
+)
+def test_only_operation_of_a_page_keeps_all_its_sections(
+    sections: str, name: str, tmp_path: Path
+) -> None:
+    assert name in read_lines(f"# Boats\n\n{sections}", tmp_path / "page.md")
+
+
 @pytest.mark.parametrize(
     "described",
     [
@@ -374,11 +409,9 @@ def test_page_with_one_operation_keeps_the_prose_outside_it(tmp_path: Path) -> N
     ],
 )
 def test_section_about_a_topic_extends_to_the_next_topic(described: str, tmp_path: Path) -> None:
-    topics = "# Rates\n\n## Plans\n\nTwo.\n\n## Coverage\n\nEurope.\n\n## Convert currencies\n\n"
+    topics = f"# Rates\n\n## Plans\n\n{FIELDS.format('plan')}## Coverage\n\n{FIELDS.format('area')}"
     errors = "## Errors\n\n| Code | Meaning |\n| --- | --- |\n| 40901 | No such city |\n"
-    page = (
-        f"{topics}```\nGET https://api.x.example/convert?city=Kiel\n```\n\n{described}\n\n{errors}"
-    )
+    page = f"{topics}## Convert currencies\n\n```\nGET https://api.x.example/convert?city=Kiel\n```\n\n{described}\n\n{errors}"
     (operation,) = read_operations(page, tmp_path / "page.md")
     assert operation.name == "Convert currencies"
     assert [parameter.name for parameter in operation.request_parameters] == ["city"]

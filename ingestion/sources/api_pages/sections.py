@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from ingestion.sources.api_pages.calls import ANY_METHOD, CALL, OPENING_CALL, is_label, split_origin
-from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.columns import columns_of, is_parameter_table, text_of
 from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.sources.api_pages.located_calls import EXAMPLE, LocatedCall
 from ingestion.sources.api_pages.permissions import is_scope_label
 from ingestion.sources.api_pages.roles import begins_with_verb, role_of_title
-from ingestion.text.markdown_blocks import MarkdownBlock
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 from ingestion.text.typography import has_chinese
 
 Range = tuple[LocatedCall, int, int]
@@ -86,11 +86,12 @@ def are_of_one_topic(
 
 
 def _without_other_topics(blocks: Sequence[MarkdownBlock], found: Range) -> Range:
-    """Return a range, narrowed to the section with its call if that follows several other topics.
+    """Return a range, narrowed to the section with its call if that follows tables of several other topics.
 
-    Only sections about topics count, on the outermost level of the range, below the title of the page. The
-    range then ends before the next topic, so it contains a section "Parameters" after the call. It is
-    narrowed again if several topics within the section precede the call.
+    Only sections about topics with tables of parameters count, as in a manual of settings. They must be on
+    the outermost level of the range, below the title of the page. The range then ends before the next
+    topic, so it contains a section "Parameters" after the call. It is narrowed again if several such topics
+    within the section precede the call.
     """
     located, start, end = found
     first = start + 1 if start else after_title(blocks)
@@ -98,12 +99,24 @@ def _without_other_topics(blocks: Sequence[MarkdownBlock], found: Range) -> Rang
         if section < first:
             continue
         level = blocks[section].level
-        topics = [b for b in blocks[first:section] if b.level == level and _is_topic(b.title)]
+        topics = [
+            index
+            for index in range(first, section)
+            if blocks[index].level == level
+            and _is_topic(blocks[index].title)
+            and any(map(_has_parameters, blocks[index : _section_end(blocks, index)]))
+        ]
         if len(topics) < 2 or not _is_topic(blocks[section].title):
             break
         later = (i for i in range(section + 1, end) if _ends_topic(blocks[i], level))
         start, end, first = section, next(later, end), section + 1
     return located, start, end
+
+
+def _has_parameters(block: MarkdownBlock) -> bool:
+    """Return whether a block is a table of parameters."""
+    header, *rows = (parse_table(block.text) if block.kind == "table" else []) or [[]]
+    return is_parameter_table(columns_of(header, rows))
 
 
 def _ends_topic(block: MarkdownBlock, level: int) -> bool:
