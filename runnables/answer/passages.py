@@ -27,7 +27,7 @@ A single segment that is longer is quoted as a whole.
 MAX_QUOTED_CHARS = 1_200
 """Maximum total length of the passages of an answer, in characters.
 
-If it is unclear which passage is right, more may be quoted (see `extractive_answer.UNCLEAR`).
+If it is unclear which passage is right, more may be quoted (see `choose_passages.UNCLEAR`).
 """
 
 MAX_PASSAGES_PER_CHUNK = 3
