@@ -62,6 +62,7 @@ MASKED: list[tuple[str, list[str]]] = [
     ("Authorization: Custom scheme abcDEF765432xyz123", ["abcDEF765432xyz123"]),
     ("Authorization: Acme v1 abcdef765432xyz", ["abcdef765432xyz"]),
     ("Authorization: Acme Scheme abcdef765432XYZ", ["abcdef765432XYZ"]),
+    ("Authorization: Bearer s3cret12 requestId1234567", ["s3cret12"]),
     ("身份证 110105194912 31002X 不通过", ["110105194912", "31002X"]),
     # random values in code and in lines about keys
     (f'jwt.encode(payload, "{HEX}", algorithm="HS256")', [HEX]),

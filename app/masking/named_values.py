@@ -95,11 +95,13 @@ _GROUPED = re.compile(
 """A number with spaces or dashes, such as 110105 19491231 002X or 622202 1234567890128."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
 _SCHEME = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +(?:[A-Za-z][a-z0-9]{1,9} +(?=[A-Za-z0-9]{12})(?=[A-Za-z]{0,40}\d))?)?+"
+    r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +"
+    r"(?:(?:[A-Za-z][a-z]{1,9}|[Vv]\d) +(?=[A-Za-z0-9]{12})(?=[A-Za-z]{0,40}\d))?)?+"
 )
 """The optional scheme before credentials, such as Bearer.
 
-A second word, as in "Custom scheme …", is short, and letters with a digit follow it.
+A second word, as in "Custom scheme …", has at most ten letters or is a version, and letters with a digit
+follow it. Any other second word may be a token that is followed by an id.
 """
 _CREDENTIALS = re.compile(
     r"(?:\w{1,40}=(?:\\{0,4}\"[^\"\\\n]*\\{0,4}\"|[^\s,;\"'`\\‹›]+)(?:[,;][ ]?)?)+"
