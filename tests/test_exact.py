@@ -495,6 +495,8 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
         ("do I need 412 or 428.5 metres of pipe", False),
         ("401 or 403, when do I get which?", True),
         ("/kilns 一直 503 啥原因", True),
+        ("传大文件就 413 了，怎么办", True),
+        ("I suddenly get 429", True),
         ("传图片上去，415", True),
         ("the kiln just gives up, 504", True),
         ("order 404 is missing", False),

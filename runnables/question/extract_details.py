@@ -63,7 +63,8 @@ _GENERAL_COMMAND = re.compile(
 """A command of a tool that every platform uses, such as `curl -X POST`, to the end of its last line."""
 
 _REQUEST_BEFORE = re.compile(
-    r"(?:(?P<answer>(?:\b(?:answer|repl|respon)\w*(?:\s(?:to|of|for))?|\bfrom)\s)?"
+    r"(?:(?P<answer>(?:\b(?:answer|repl|respon|reject|block|refus|error|fail)\w*"
+    r"(?:\s(?:to|of|for|on))?(?:\s(?:an?|my|the|every|each))?|\bfrom)\s)?"
     r"\b(?:GET|POST|PUT|PATCH|DELETE)\s/\S*\swith(?:\s(?:the\s)?body)?|\brequest body|请求体"
     r"|(?<!\S)(?:-d|--data(?:-raw)?)"
     r"|(?:(?:\A|[，,。；;？?！!]|(?<![给向对])我们?|怎么|如何)(?:[给向往]\s?/\S{0,200})?"

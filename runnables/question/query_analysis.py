@@ -153,12 +153,12 @@ _STATUSES = re.compile(
 )
 """Two HTTP error statuses or more, with a word that ends with `s` before them and a word after them."""
 
-_CLAUSE_END = r"\s*(?:\Z|[,，。;；!！?？]|\.(?!\d))"
+_CLAUSE_END = r"\s*[了啊呢吗呀吧]?\s*(?:\Z|[,，。;；!！?？]|\.(?!\d))"
 _LONE_STATUS = re.compile(
     rf"(?<!\d)[,，;；。]\s?{_UNROUND_STATUS}(?={_CLAUSE_END})"
-    r"|(?:(?<!\d)(?<!\d\s)(?:一直|老是?|总是?|偶尔|经常|突然|直接|就|又|还是|全是|都是)"
-    r"|\b(?:always|just gives?|keeps? (?:giving|getting|returning)|still|suddenly|sometimes|occasionally"
-    r"|randomly|yields?|conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden"
+    r"|(?:(?<!\d)(?<!\d\s)(?:一直|老是?|总是?|偶尔|经常|突然|直接|怎么|为什么|就|又|还是|全是|都是)"
+    r"|\b(?:(?:always|just|still|suddenly)(?: (?:gives?|gets?|got))?|keeps? (?:giving|getting"
+    r"|returning)|sometimes|occasionally|randomly|yields?|conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden"
     rf"|invalid)|冲突|失败|拒绝|无效|被拒)\s?{_UNROUND_STATUS}(?={_CLAUSE_END}|\s(?:啥|怎么|为什么|原因|why))",
     re.IGNORECASE,
 )

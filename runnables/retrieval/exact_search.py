@@ -84,7 +84,7 @@ STATUS_DIGITS = 3
 
 _LOCAL_FILE = re.compile(
     r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift"
-    r"|csv|tsv|xlsx?|docx?|pptx?|pdf|txt|png|jpe?g|gif|mp[34])$"
+    r"|csv|tsv|xlsx?|docx?|pptx?|pdf|txt|png|jpe?g|gif|webp|mp[34]|mov|wav|gz|tar|rar|7z)$"
     r"|(?:^|/)(?:node_modules|site-packages)/"
 )
 """The name of a file of the asker, such as `app.py` in an error message, or the upload `report.csv`."""

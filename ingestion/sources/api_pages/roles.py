@@ -127,14 +127,14 @@ _VERB_FIRST = re.compile(
     r"[\W\d]*+(?:(?!(?:call|query|read|request|write) (?:permission|privilege|scope)s?\W*\Z)"
     r"(?:abort|activate|add|apply|approve|assign|attach|authorize|batch|bind|bulk"
     r"|calculate|call|cancel|change|check|clear|close|complete|confirm|copy|count|create|deactivate|delete"
-    r"|detach|disable|download|edit|enable|execute|export|fetch|find|generate|get|import|initiate|insert"
-    r"|invite|invoke|issue|list|lock|login|logout|lookup|make|merge|modify|move|open|patch|pay|place|post"
+    r"|detach|disable|download|edit|enable|execute|export|fetch|find|generate|get|grant|import|initiate|insert"
+    r"|invite|invoke|issue|list|lock|login|logout|lookup|make|manage|merge|modify|move|open|patch|pay|place|post"
     r"|preview|publish|push|put|query|read|refresh|refund|register|reject|release|remove|rename|replace"
     r"|request|reset|resend|restore|retrieve|retry|return|revoke|rotate|run|save|search|send|set|show|sign"
     r"|start|stop|store|submit|subscribe|sync|transfer|trigger|unlock|update|upgrade|upload|upsert"
     r"|validate|verify|view|withdraw|write)(?:\b|(?-i:(?=[A-Z])))"
-    r"|(?:查询|获取|设置|修改|更新|创建|新增|删除|添加|校验|检查|预检|授予|撤销|分配|管理(?!员)|开通|申请)"
-    r"(?!(?:所需)?(?:权限|授权)(?:要求|说明|范围|项|点|信息)?\W*\Z)"
+    r"|(?:查询|获取|设置|修改|更新|创建|新增|删除|添加|校验|检查|预检|授予|撤销|取消|移除|编辑|批量"
+    r"|分配|管理(?!员)|(?:开通|申请)(?!(?:所需)?(?:权限|授权)(?:要求|说明|范围|项|点|信息)?\W*\Z))"
     r"|(?!(?:permission|privilege|scope|role)s\b)\w+ (?:an?|the|all)\b)",
     re.IGNORECASE,
 )
