@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 
+from ingestion.chunking import MAX_INTRODUCTION_CHARS
 from runnables.answer.candidate import PARAMETER_WORDS, Candidate
 from runnables.answer.code_segments import unasked_code
 from runnables.answer.segments import Segment
@@ -44,12 +45,6 @@ MAX_LABEL_CHARS = 40
 """Maximum length of a label such as "Request example", in characters.
 
 A label is a short paragraph that ends with a letter or a digit.
-"""
-
-MAX_LIST_INTRODUCTION_CHARS = 150
-"""Maximum length of a paragraph above a list that is quoted with it, in characters.
-
-It may govern the list without a colon at its end, as in "The following actions are not performed."
 """
 
 SIMILAR_SHARE = 0.6
@@ -191,14 +186,13 @@ def _introduction(segments: Sequence[Segment], index: int) -> dict[int, int]:
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
     """Return whether the segment announces what follows, and so must not end a passage.
 
-    A label that is the last segment of its chunk announces the next chunk.
+    A label that is the last segment of its chunk announces the next chunk. A short paragraph above a list
+    may govern it without a colon, as in "The following actions are not performed."
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
     is_label = len(segment.text) <= MAX_LABEL_CHARS and segment.text[-1:].isalnum()
-    is_above_list = (
-        next_kind in ("bullet", "item") and len(segment.text) <= MAX_LIST_INTRODUCTION_CHARS
-    )
+    is_above_list = next_kind in ("bullet", "item") and len(segment.text) <= MAX_INTRODUCTION_CHARS
     return segment.is_introduction or (
         segment.kind == "paragraph"
         and (next_kind == "code" or is_above_list or (is_label and next_kind in ("row", "")))

@@ -101,7 +101,8 @@ def _bounds(name: str) -> tuple[int, int] | None:
     """Return the bounds of the range `name`, lower first; None if it is no range.
 
     Dashes also separate the parts of telephone numbers and serial numbers, such as `555-0100200`. Two
-    numbers with a dash are therefore a range only if they are equally long, or one is negative.
+    numbers with a dash are therefore a range only if they are equally long, or one is negative. A second
+    number with a leading zero ends a range only if the first one has it too.
     """
     match = _RANGE.fullmatch(name)
     if not match:

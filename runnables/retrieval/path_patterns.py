@@ -1,10 +1,11 @@
-"""Compares the paths and MQTT topics in a question with the patterns in documents.
+"""Compares the paths, MQTT topics and names in a question with the patterns in documents.
 
 A pattern is a path with placeholders, such as `/devices/${id}/state`. A segment `{id}`, `${id}`, `:id`,
 `<id>` or `+` stands for one segment of a path. A last segment `#` stands for any number of segments, as in
 the topic filters of MQTT, and so does a last segment `...` of a pattern that has another placeholder.
-Segments in brackets are optional: `/users/:id[/:part]/files`. A name may also match a pattern, such as
-`QUEUE_<NAME>_URL`.
+Segments in brackets are optional: `/users/:id[/:part]/files`.
+
+A pattern of names has a placeholder between two parts of a name, such as `QUEUE_<NAME>_URL`.
 """
 
 import re
